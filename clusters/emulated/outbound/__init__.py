@@ -1,0 +1,1 @@
+"""How the api-server calls others: webhooks, token issuers, aggregated api-servers. Errors read as Go's."""
