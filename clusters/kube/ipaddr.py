@@ -108,10 +108,9 @@ def parse_cidr(text: str) -> Network | None:
     if found is None:
         return None
     address, bits = found
-    if address.version == 4 and ":" in text:
-        bits = max(bits - 96, 0)
-    return ipaddress.ip_network((int(address) if address.version == 4 else address, bits), strict=False) \
-        if address.version == 6 else ipaddress.IPv4Network((int(address), bits), strict=False)
+    if isinstance(address, ipaddress.IPv6Address):
+        return ipaddress.IPv6Network((int(address), bits), strict=False)
+    return ipaddress.IPv4Network((int(address), max(bits - 96, 0) if ":" in text else bits), strict=False)
 
 
 def cidr(value: str, strict: bool = False) -> list[str]:

@@ -210,10 +210,8 @@ def qualified_name(value: str) -> list[str]:
     if not slash:
         return _key_part(value)
     if "/" in name:
-        return [
-            f"a valid label key {_LABEL_KEY_ERROR} with an optional DNS subdomain prefix and '/' "
-            "(e.g. 'example.com/MyName')"
-        ]
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_LABEL_KEY_ERROR} {example}"]
     errors = []
     if not prefix:
         errors.append("prefix part must be non-empty")
