@@ -1,8 +1,7 @@
 """The contract between a transport and the api-server: one request in, one response out, no sockets.
 
-A transport (HTTPS or in-process) builds an `HttpRequest`, awaits the handler, and carries out the
-`HttpResponse`. The handler is started synchronously: until it first suspends it does not run inside a task,
-so `asyncio.timeout` and `asyncio.TaskGroup` belong after a first `await` or into a task of their own.
+A transport (HTTPS or in-process) builds an `HttpRequest`, awaits the handler in a task, and carries out the
+`HttpResponse`. When the client goes away the task is cancelled.
 """
 
 from __future__ import annotations

@@ -44,8 +44,6 @@ def server_context(
     context.options |= ssl.OP_NO_TICKET
     _load(context, certificate_pem, key_pem)
     context.verify_mode = ssl.CERT_OPTIONAL
-    if client_ca_pems:
-        context.load_verify_locations(cadata=b"\n".join(client_ca_pems).decode("ascii"))
     _accept_any_client_certificate(context, client_ca_pems)
     return context
 
@@ -86,6 +84,8 @@ def _accept_any_client_certificate(context: ssl.SSLContext, client_ca_pems: Sequ
         # An OpenSSL that is linked into the interpreter without its symbols. Wrong dates still reach the
         # api-server; a foreign issuer or a server-usage certificate ends the handshake.
         context.verify_flags |= _X509_V_FLAG_NO_CHECK_TIME
+        if client_ca_pems:
+            context.load_verify_locations(cadata=b"\n".join(client_ca_pems).decode("ascii"))
         return
     import ctypes
 

@@ -94,6 +94,7 @@ class TlsChannel:
         if leaf is None:
             return None, ()
         # Public as SSLObject.get_unverified_chain only from Python 3.13 on.
-        chain: list[Any] = getattr(self._object, "_sslobj").get_unverified_chain() or []
+        native: Any = self._object._sslobj  # type: ignore[attr-defined]
+        chain = native.get_unverified_chain() or []
         ders = (bytes(link) if isinstance(link, bytes) else link.public_bytes(2) for link in chain)
         return leaf, tuple(der for der in ders if der != leaf)

@@ -1,0 +1,1 @@
+"""Measured comparisons; nothing here is imported by the product."""
