@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
@@ -142,6 +143,10 @@ class _Client(asyncio.Protocol):
         self._transport.close()
 
 
+def _itself(client: _Client) -> _Client:
+    return client
+
+
 async def run(
     url: str,
     call: Callable[[int], Call],
@@ -153,6 +158,7 @@ async def run(
 ) -> Result:
     """Sends `requests` calls to the host of `url` over `connections` connections and waits for all answers."""
     parts = urlsplit(url)
+    host = parts.hostname or "127.0.0.1"
     loop = asyncio.get_running_loop()
     load = _Load(call, requests, parts.netloc, token)
     clients: list[_Client] = []
@@ -160,7 +166,7 @@ async def run(
     for _ in range(connections):
         done: asyncio.Future[None] = loop.create_future()
         client = _Client(load, done)
-        await loop.create_connection(lambda c=client: c, parts.hostname, parts.port, ssl=tls)  # type: ignore[misc]
+        await loop.create_connection(partial(_itself, client), host, parts.port or 443, ssl=tls)
         clients.append(client)
         ends.append(done)
     started_s = time.perf_counter()

@@ -17,7 +17,7 @@ from clusters.emulated.transport.request_head import (
     parse_header_block,
     parse_request_line,
 )
-from clusters.emulated.transport.response_head import bodyless, response_head
+from clusters.emulated.transport.response_head import bodyless, crash_response, response_head
 from clusters.emulated.transport.streams import ChunkWriter, UpgradedConnection
 from clusters.emulated.transport.tls_channel import TlsChannel
 
@@ -32,12 +32,6 @@ _PIPELINE_BYTES_MAX = 256 * 1024
 # The methods whose five first bytes Go takes for plain HTTP on a TLS port.
 _PLAIN_HTTP = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
 _PLAIN_HTTP_REPLY = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
-_CRASH = HttpResponse(
-    500,
-    [("Content-Type", "application/json")],
-    b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
-    b'"message":"Internal Server Error","reason":"InternalError","code":500}\n',
-)
 
 
 class Connection(asyncio.Protocol):
@@ -53,8 +47,8 @@ class Connection(asyncio.Protocol):
         "_closed",
         "_drained",
         "_head",
-        "_leaf",
         "_head_begun",
+        "_leaf",
         "_linger",
         "_loop",
         "_paused",
@@ -296,7 +290,7 @@ class Connection(asyncio.Protocol):
             return
         assert self._head is not None
         log.error("handler failed on %s %s", self._head.method, self._head.target, exc_info=error)
-        self._respond(_CRASH)
+        self._respond(crash_response())
 
     def _respond(self, response: HttpResponse) -> None:
         head = self._head

@@ -63,7 +63,7 @@ class HttpsServer:
         tls: ssl.SSLContext,
         host: str = "127.0.0.1",
         port: int = 0,
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: Limits = Limits(),
         clock: Clock | None = None,
     ) -> None:
         self.tls = tls

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from email.utils import formatdate
 from http import HTTPStatus
 
+from clusters.emulated.apiserver.http import HttpResponse
+
 # Where Go's text differs from the one that Python knows.
 _GO_TEXTS = {413: "Request Entity Too Large", 414: "Request URI Too Long", 418: "I'm a teapot"}
 _TEXTS = {int(status): _GO_TEXTS.get(int(status), status.phrase) for status in HTTPStatus}
@@ -42,6 +44,16 @@ def response_head(
 
 def _one_line(value: str) -> str:
     return value.replace("\r", " ").replace("\n", " ")
+
+
+def crash_response() -> HttpResponse:
+    """What a client gets when the handler itself fails, which is a bug of ours."""
+    return HttpResponse(
+        500,
+        [("Content-Type", "application/json")],
+        b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
+        b'"message":"Internal Server Error","reason":"InternalError","code":500}\n',
+    )
 
 
 class DateLine:

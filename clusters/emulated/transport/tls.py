@@ -11,12 +11,12 @@ Cost: 1-5 ms once for ctypes, microseconds per context, nothing per handshake (i
 
 from __future__ import annotations
 
-import os
 import ssl
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
+
+from clusters.emulated.outbound.credential import load_credential
 
 if TYPE_CHECKING:
     import ctypes
@@ -42,7 +42,7 @@ def server_context(
     # No resumption: each connection presents its certificate afresh, and two messages per handshake are saved.
     context.num_tickets = 0
     context.options |= ssl.OP_NO_TICKET
-    _load(context, certificate_pem, key_pem)
+    load_credential(context, certificate_pem, key_pem)
     context.verify_mode = ssl.CERT_OPTIONAL
     _accept_any_client_certificate(context, client_ca_pems)
     return context
@@ -53,29 +53,13 @@ def client_context(ca_pem: bytes, credential: tuple[bytes, bytes] | None = None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cadata=ca_pem.decode("ascii"))
     if credential is not None:
-        _load(context, *credential)
+        load_credential(context, *credential)
     return context
 
 
 def accepts_any_client_certificate() -> bool:
     """Whether this interpreter's OpenSSL can be reached, i.e. foreign client certificates get their 401."""
     return _openssl() is not None
-
-
-def _load(context: ssl.SSLContext, certificate_pem: bytes, key_pem: bytes) -> None:
-    """`SSLContext` reads keys from files only; an anonymous one never touches a disk."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("serving-certificate")
-        path = f"/proc/self/fd/{descriptor}"
-    else:
-        descriptor, path = tempfile.mkstemp()
-    try:
-        os.write(descriptor, certificate_pem + b"\n" + key_pem)
-        context.load_cert_chain(path)
-    finally:
-        os.close(descriptor)
-        if not path.startswith("/proc/"):
-            os.unlink(path)
 
 
 def _accept_any_client_certificate(context: ssl.SSLContext, client_ca_pems: Sequence[bytes]) -> None:

@@ -1,0 +1,161 @@
+"""A byte stream to a server, in plain or in TLS, whose errors read as Go's."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from typing import Any
+
+from clusters.emulated.outbound.errors import (
+    ConnectionBroken,
+    HandshakeError,
+    join_host_port,
+    system_call_text,
+)
+
+_READ_BYTES = 64 * 1024
+_TLS_ALERT, _TLS_HANDSHAKE = 21, 22
+
+# OpenSSL's names of alerts that a server sends, in Go's words.
+_ALERTS = {
+    "UNEXPECTED_MESSAGE": "unexpected message",
+    "BAD_RECORD_MAC": "bad record MAC",
+    "HANDSHAKE_FAILURE": "handshake failure",
+    "BAD_CERTIFICATE": "bad certificate",
+    "UNSUPPORTED_CERTIFICATE": "unsupported certificate",
+    "CERTIFICATE_REVOKED": "revoked certificate",
+    "CERTIFICATE_EXPIRED": "expired certificate",
+    "CERTIFICATE_UNKNOWN": "unknown certificate",
+    "ILLEGAL_PARAMETER": "illegal parameter",
+    "UNKNOWN_CA": "unknown certificate authority",
+    "ACCESS_DENIED": "access denied",
+    "DECODE_ERROR": "error decoding message",
+    "DECRYPT_ERROR": "error decrypting message",
+    "PROTOCOL_VERSION": "protocol version not supported",
+    "INSUFFICIENT_SECURITY": "insufficient security level",
+    "INTERNAL_ERROR": "internal error",
+    "UNRECOGNIZED_NAME": "unrecognized name",
+    "CERTIFICATE_REQUIRED": "certificate required",
+    "NO_APPLICATION_PROTOCOL": "no application protocol",
+}
+
+
+class Wire:
+    """Bytes to and from one server. `read` gives b"" at the end of the stream."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        source, peer = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
+        self._route = f"{join_host_port(*source[:2])}->{join_host_port(*peer[:2])}"
+
+    @property
+    def usable(self) -> bool:
+        """Whether the server has kept the connection open and sent nothing unasked."""
+        return not self._writer.is_closing() and not self._reader.at_eof()
+
+    async def read(self) -> bytes:
+        try:
+            return await self._reader.read(_READ_BYTES)
+        except OSError as error:
+            raise ConnectionBroken(f"read tcp {self._route}: {system_call_text('read', error)}") from error
+
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        try:
+            await self._writer.drain()
+        except OSError as error:
+            raise ConnectionBroken(f"write tcp {self._route}: {system_call_text('write', error)}") from error
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class TlsWire(Wire):
+    """TLS over a `Wire`. Whether the certificate is good is for the caller to say, from `peer_chain`."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        context: ssl.SSLContext,
+        server_name: str,
+    ) -> None:
+        super().__init__(reader, writer)
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+
+    async def handshake(self) -> None:
+        first = b""
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._flush()
+            except ssl.SSLError as error:
+                await self._flush()
+                raise HandshakeError(_handshake_text(error)) from error
+            else:
+                await self._flush()
+                return
+            data = await super().read()
+            if not data:
+                raise HandshakeError("EOF" if len(first) < 5 else "unexpected EOF")
+            if len(first) < 5:
+                first = (first + data)[:5]
+                _check_first_record(first)
+            self._incoming.write(data)
+
+    def peer_chain(self) -> Sequence[bytes]:
+        """DER of the certificates that the server showed, its own first."""
+        # Public as SSLObject.get_unverified_chain only from Python 3.13 on.
+        native: Any = self._tls._sslobj  # type: ignore[attr-defined]
+        return [link.public_bytes(2) for link in native.get_unverified_chain() or []]
+
+    async def read(self) -> bytes:
+        while True:
+            try:
+                return self._tls.read(_READ_BYTES)
+            except ssl.SSLWantReadError:
+                await self._flush()
+            except ssl.SSLZeroReturnError:
+                return b""
+            except ssl.SSLError as error:
+                raise ConnectionBroken(_handshake_text(error)) from error
+            data = await super().read()
+            if not data:
+                return b""
+            self._incoming.write(data)
+
+    async def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[self._tls.write(view) :]
+        await self._flush()
+
+    async def _flush(self) -> None:
+        if self._outgoing.pending:
+            await super().write(self._outgoing.read())
+
+
+def _check_first_record(first: bytes) -> None:
+    """Refuses what is no TLS record, before OpenSSL sees it: Go tells plain HTTP from other bytes."""
+    if first[0] in (_TLS_ALERT, _TLS_HANDSHAKE) and (len(first) < 3 or first[1] < 0x10):
+        return
+    if len(first) < 5:
+        return
+    if first == b"HTTP/":
+        raise HandshakeError("http: server gave HTTP response to HTTPS client")
+    raise HandshakeError("tls: first record does not look like a TLS handshake")
+
+
+def _handshake_text(error: ssl.SSLError) -> str:
+    reason = error.reason or ""
+    _, alert, name = reason.partition("_ALERT_")
+    if alert:
+        return f"remote error: tls: {_ALERTS.get(name, name.lower().replace('_', ' '))}"
+    if reason == "UNSUPPORTED_PROTOCOL":
+        return "tls: server selected unsupported protocol version 301"
+    return f"tls: {reason.lower().replace('_', ' ')}" if reason else str(error)
