@@ -1,0 +1,1 @@
+"""Hop 4: built-in plugins that change objects (some of them also judge the final one)."""

@@ -1,0 +1,1 @@
+"""Pod Security Standards: the checks of the baseline and restricted levels, and their texts."""

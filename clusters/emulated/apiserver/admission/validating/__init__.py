@@ -1,0 +1,1 @@
+"""Hop 6: built-in plugins that only judge the final object."""

@@ -1,0 +1,1 @@
+"""Webhooks: MutatingWebhookConfiguration and ValidatingWebhookConfiguration over real HTTPS."""
