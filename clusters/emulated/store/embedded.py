@@ -13,7 +13,7 @@ from typing import Final
 
 from clusters.emulated.clock import Clock
 from clusters.emulated.store.connection import CONNECTION_LOST, Connection
-from clusters.emulated.store.data_dir import DataDir
+from clusters.emulated.store.data_dir import LOG_BYTES_MAX, DataDir
 from clusters.emulated.store.embedded_watch import EmbeddedWatch
 from clusters.emulated.store.errors import (
     LeaderChanged,
@@ -65,15 +65,24 @@ class EmbeddedStore:
     """A `Store` and `SubscribableStore`. With `data_dir`, every acknowledged write survives a kill -9."""
 
     def __init__(
-        self, clock: Clock, *, data_dir: Path | None = None, members: int = 1, quota_bytes: int = 0
+        self,
+        clock: Clock,
+        *,
+        data_dir: Path | None = None,
+        log_bytes_max: int = LOG_BYTES_MAX,
+        members: int = 1,
+        quota_bytes: int = 0,
     ) -> None:
         self._clock = clock
         self._subscriptions = Subscriptions(lambda: self._mvcc.revision - self._subscriptions.publishing)
         self._mvcc = Mvcc(self._subscriptions.publish)
-        self._data_dir = None if data_dir is None else DataDir.open(data_dir, self._mvcc)
+        self._data_dir = None
+        if data_dir is not None:
+            self._data_dir = DataDir.open(data_dir, self._mvcc, log_bytes_max=log_bytes_max)
         self._wire(Members(members), quota_bytes)
 
     def _wire(self, members: Members, quota_bytes: int) -> None:
+        """Sets up everything around the state, which is there already."""
         self._members = members
         self._quota_bytes = quota_bytes
         self._closed = False
@@ -199,6 +208,7 @@ class EmbeddedStore:
         await self._check_space(request)
         result = await self._commit(request)
         await self._connection.usable(write=True)
+        self._reconsider()
         return result
 
     async def _commit(self, request: Request) -> Result:
@@ -209,19 +219,20 @@ class EmbeddedStore:
             result = await within(self._clock, self._pipeline.submit(request), REQUEST_TIMEOUT_S)
         except TimeoutError:
             raise RequestTimedOut from None
-        self._reconsider()
         return result
 
     def _apply(self, request: Request) -> Result:
-        result = self._mvcc.apply(request)
+        try:
+            result = self._mvcc.apply(request)
+        finally:
+            if self._data_dir is not None:
+                self._data_dir.applied(self._mvcc)  # Refused or not, it is in the log.
         if isinstance(request, LeaseGrantRequest):
             self._leases.arm(request.lease_id, request.ttl_s)
         elif isinstance(request, LeaseRevokeRequest):
             self._leases.forget(request.lease_id)
         elif isinstance(request, AlarmRequest):
             self._reconsider()
-        if self._data_dir is not None:
-            self._data_dir.applied(self._mvcc)
         return result
 
     async def _leader(self) -> None:

@@ -158,6 +158,7 @@ class StoreClosed(StoreError):
     """The store was closed by its owner; open it again to go on."""
 
     grpc_code = "Canceled"
+    committed = "unknown"
 
     def __init__(self) -> None:
         super().__init__("the store is closed")
