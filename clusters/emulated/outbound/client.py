@@ -10,6 +10,7 @@ What fails before the response head is a `UrlError`, worded as Go's `*url.Error`
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ class OutboundClient:
                 return BodyError(text)
             if client_timeout:
                 text += " (Client.Timeout exceeded while awaiting headers)"
-            return UrlError(call.method, call.url, DeadlineExceeded(text))
+            return UrlError(method, call.url, DeadlineExceeded(text))
 
         async with Deadline(self._clock, timeout_s, overrun):
             return await call.run()
@@ -150,12 +151,12 @@ class OutboundClient:
         async with Deadline(
             self._clock, _DIAL_TIMEOUT_S, lambda: DialError(f"dial tcp {address}: i/o timeout")
         ):
-            reader, writer = await dial(address)
+            stream = await dial(address)
         if target.scheme != "https":
-            return Wire(reader, writer)
+            return Wire(stream)
         trust = target.trust
         server_name = trust.server_name or target.host
-        wire = TlsWire(reader, writer, self._context(trust), server_name)
+        wire = TlsWire(stream, self._context(trust), server_name)
         try:
             async with Deadline(
                 self._clock,
@@ -165,6 +166,10 @@ class OutboundClient:
                 await wire.handshake()
             if not trust.insecure:
                 self._verify(wire, trust, server_name)
+            # In TLS 1.3 the server refuses our certificate after the handshake. Two turns of the loop (one to
+            # poll, one to read) take in an alert that has arrived, before a failing write would hide it.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
         except BaseException:
             wire.close()
             raise
@@ -224,18 +229,20 @@ class _Call:
     in_body: bool = False
 
     async def run(self) -> OutboundResponse:
+        # Go names the method of the first request even when a redirect has turned it into a GET.
+        method = self.method
         for _ in range(_REDIRECTS_MAX):
             try:
                 response = await self._round_trip()
             except (BodyError, UrlError):
                 raise
             except OutboundError as error:
-                raise UrlError(self.method, self.url, error) from error
+                raise UrlError(method, self.url, error) from error
             location = response.header("location")
             if not (self.follow_redirects and response.status in (301, 302, 303, 307, 308) and location):
                 return response
             self._redirect(response.status, location)
-        raise UrlError(self.method, self.url, OutboundError(f"stopped after {_REDIRECTS_MAX} redirects"))
+        raise UrlError(method, location, OutboundError(f"stopped after {_REDIRECTS_MAX} redirects"))
 
     def _redirect(self, status: int, location: str) -> None:
         """301, 302 and 303 turn everything but HEAD into a GET without a body; 307 and 308 repeat it."""
@@ -268,7 +275,7 @@ class _Call:
 
     async def _exchange(self, target: _Target, wire: Wire, reused: bool) -> OutboundResponse:
         self.in_body = False
-        await wire.write(self.client.head(self.method, self.url, self.headers, self.body) + self.body)
+        wire.write(self.client.head(self.method, self.url, self.headers, self.body) + self.body)
         reader = ResponseReader(wire, self.body_bytes_max)
         head = await reader.head()
         self.in_body = True

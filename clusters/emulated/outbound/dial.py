@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import cast
 
 from clusters.emulated.outbound.errors import DialError, join_host_port, system_call_text
 
@@ -28,15 +29,83 @@ Resolve = Callable[[str, int], Awaitable[Address]]
 """Says where a host and port really are, e.g. a Service's endpoint; may raise `DialError` in its own words."""
 
 
-async def dial(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+class ByteStream(asyncio.Protocol):
+    """A TCP connection. What arrived is read first, and only then why it ended.
+
+    asyncio's own StreamReader forgets what it holds when the connection is reset, e.g. the TLS alert that says
+    why the server hung up.
+    """
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport
+        self._received = b""
+        self._ended = False
+        self._error: OSError | None = None
+        self._readable: asyncio.Future[None] | None = None
+        self.route = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        source, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
+        self.route = f"{join_host_port(*source[:2])}->{join_host_port(*peer[:2])}"
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        self._wake()
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        self._wake()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended = True
+        if isinstance(exc, OSError):
+            self._error = exc
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._readable is not None and not self._readable.done():
+            self._readable.set_result(None)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is open and nothing has arrived."""
+        return not (self._ended or self._received or self._transport.is_closing())
+
+    async def read(self) -> bytes:
+        """What arrived next; b"" at the end. Raises the OSError that ended it."""
+        while not self._received:
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                return b""
+            self._readable = asyncio.get_running_loop().create_future()
+            await self._readable
+        data, self._received = self._received, b""
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Sends; if the connection is gone, the next `read` tells why."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+async def dial(address: Address) -> ByteStream:
     """Connects, trying each address of a name in turn; the error is that of the first, as in Go."""
+    loop = asyncio.get_running_loop()
     first_error: DialError | None = None
     for host in await _lookup(address.host):
         try:
-            return await asyncio.open_connection(host, address.port, limit=1 << 20)
+            _, stream = await loop.create_connection(ByteStream, host, address.port)
         except OSError as error:
             shown = address.shown or join_host_port(host, address.port)
             first_error = first_error or DialError(f"dial tcp {shown}: {system_call_text('connect', error)}")
+        else:
+            return stream
     assert first_error is not None, "a lookup that succeeds gives at least one address"
     raise first_error
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from clusters.emulated.outbound.errors import BodyError, ConnectionBroken, MalformedResponse
+from clusters.emulated.outbound.errors import BodyError, ConnectionBroken, MalformedResponse, OutboundError
 from clusters.kube.gostring import quote
 
 _HEAD_BYTES_MAX = 10 << 20
 _INFORMATIONAL_MAX = 5
+_VERSION = re.compile(r"HTTP/\d\.\d\Z")
 _BROKEN = "net/http: HTTP/1.x transport connection broken: "
 
 
@@ -70,32 +72,22 @@ class ResponseReader:
 
     async def _one_head(self) -> ResponseHead:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            if b"\n" in self._buffer or not b"HTTP/1.1 ".startswith(self._buffer[:9]):
+            line, newline, _ = self._buffer.partition(b"\n")
+            if newline:
                 # Complain of a wrong status line without waiting for a head that may never end.
-                line, newline, _ = self._buffer.partition(b"\n")
-                if newline:
-                    _status_line(line)
+                _status_line(line)
             if len(self._buffer) > _HEAD_BYTES_MAX:
                 raise MalformedResponse(
                     f"net/http: server response headers exceeded {_HEAD_BYTES_MAX} bytes; aborted"
                 )
             data = await self._wire.read()
             if not data:
-                if self._buffer and b"\n" not in self._buffer:
-                    raise ConnectionBroken(f"{_BROKEN}unexpected EOF")
-                raise ConnectionBroken(f"{_BROKEN}unexpected EOF" if self._buffer else "EOF")
+                raise _ended_early(self._buffer)
             self._buffer += data
         lines, self._buffer = self._buffer[:end].split(b"\r\n"), self._buffer[end + 4 :]
         status, reason, http_1_0 = _status_line(lines[0])
-        headers = []
-        for line in lines[1:]:
-            name, colon, value = line.decode("utf-8", "surrogateescape").partition(":")
-            if not colon or not name or name != name.strip():
-                raise MalformedResponse(
-                    f"{_BROKEN}malformed MIME header line: {line.decode('utf-8', 'replace')}"
-                )
-            headers.append((name.lower(), value.strip()))
-        return ResponseHead(status, reason, tuple(headers), http_1_0)
+        headers = tuple(_header(line) for line in lines[1:])
+        return ResponseHead(status, reason, headers, http_1_0)
 
     async def body(self, head: ResponseHead, method: str) -> bytes:
         self.keeps_alive = head.keeps_alive
@@ -176,9 +168,34 @@ def _status_line(line: bytes) -> tuple[int, str, bool]:
     code, _, reason = rest.lstrip(" ").partition(" ")
     if len(code) != 3 or not (code.isascii() and code.isdigit()):
         raise MalformedResponse(f"{_BROKEN}malformed HTTP status code {quote(code)}")
-    if version not in ("HTTP/1.1", "HTTP/1.0"):
+    if _VERSION.match(version) is None:
         raise MalformedResponse(f"{_BROKEN}malformed HTTP version {quote(version)}")
     return int(code), reason, version == "HTTP/1.0"
+
+
+def _header(line: bytes) -> tuple[str, str]:
+    text = line.decode("utf-8", "surrogateescape")
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise MalformedResponse(f"{_BROKEN}malformed MIME header: missing colon: {quote(text)}")
+    if not name or " " in name:
+        raise MalformedResponse(f"{_BROKEN}malformed MIME header line: {text}")
+    return name.lower(), value.strip()
+
+
+def _ended_early(received: bytes) -> OutboundError:
+    """Why a head that stops in its middle is wrong; Go reads the cut line as if it were whole."""
+    if not received:
+        return ConnectionBroken("EOF")
+    status_line, *lines = received.split(b"\n")
+    try:
+        _status_line(status_line)
+        for line in lines:
+            if line.strip():
+                _header(line.rstrip(b"\r"))
+    except MalformedResponse as error:
+        return error
+    return ConnectionBroken(f"{_BROKEN}unexpected EOF")
 
 
 def _decompressed(body: bytes) -> bytes:
@@ -187,5 +204,8 @@ def _decompressed(body: bytes) -> bytes:
 
     try:
         return gzip.decompress(body)
-    except (OSError, EOFError, zlib.error) as error:
-        raise BodyError("gzip: invalid header") from error
+    except EOFError as error:
+        raise BodyError("unexpected EOF") from error
+    except (OSError, zlib.error) as error:
+        # A gzip header has ten bytes; with fewer Go waits for the rest of it.
+        raise BodyError("unexpected EOF" if len(body) < 10 else "gzip: invalid header") from error

@@ -177,27 +177,27 @@ def _check_issuer(
     intermediates: Sequence[Certificate],
     now: datetime,
 ) -> None:
-    """Looks for a way from the end of `chain` to a root. The first obstacle becomes Go's hint."""
+    """Looks for a way from the end of `chain` to a root. A signature that does not fit becomes Go's hint."""
     child = chain[-1]
     hint: tuple[CertificateRefused, Certificate] | None = None
-    deeper: CertificateRefused | None = None
+    beyond: CertificateRefused | None = None
     for parent, is_root in _potential_parents(child, chain, roots, intermediates):
         try:
             _check_signature(child, parent)
-            _check_dates(parent, now)
         except CertificateRefused as refusal:
             hint = hint or (refusal, parent)
             continue
-        if is_root:
-            return
         try:
-            _check_issuer([*chain, parent], roots, intermediates, now)
+            _check_dates(parent, now)
+            if not is_root:
+                _check_issuer([*chain, parent], roots, intermediates, now)
         except CertificateRefused as refusal:
-            deeper = refusal
+            # An authority that did sign, but is no good itself, is named as the fault.
+            beyond = refusal
             continue
         return
-    if deeper is not None:
-        raise deeper
+    if beyond is not None:
+        raise beyond
     text = "x509: certificate signed by unknown authority"
     if hint is not None:
         obstacle, candidate = hint

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Sequence
 from typing import Any
 
+from clusters.emulated.outbound.dial import ByteStream
 from clusters.emulated.outbound.errors import (
     ConnectionBroken,
     HandshakeError,
-    join_host_port,
     system_call_text,
 )
 
@@ -44,68 +43,59 @@ _ALERTS = {
 class Wire:
     """Bytes to and from one server. `read` gives b"" at the end of the stream."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        source, peer = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
-        self._route = f"{join_host_port(*source[:2])}->{join_host_port(*peer[:2])}"
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
 
     @property
     def usable(self) -> bool:
         """Whether the server has kept the connection open and sent nothing unasked."""
-        return not self._writer.is_closing() and not self._reader.at_eof()
+        return self._stream.quiet
 
     async def read(self) -> bytes:
         try:
-            return await self._reader.read(_READ_BYTES)
+            return await self._stream.read()
+        except BrokenPipeError as error:
+            raise ConnectionBroken(f"write tcp {self._stream.route}: write: broken pipe") from error
         except OSError as error:
-            raise ConnectionBroken(f"read tcp {self._route}: {system_call_text('read', error)}") from error
+            raise ConnectionBroken(
+                f"read tcp {self._stream.route}: {system_call_text('read', error)}"
+            ) from error
 
-    async def write(self, data: bytes) -> None:
-        self._writer.write(data)
-        try:
-            await self._writer.drain()
-        except OSError as error:
-            raise ConnectionBroken(f"write tcp {self._route}: {system_call_text('write', error)}") from error
+    def write(self, data: bytes) -> None:
+        """Sends `data`. If that fails, the next `read` says so."""
+        self._stream.write(data)
 
     def close(self) -> None:
-        self._writer.close()
+        self._stream.close()
 
 
 class TlsWire(Wire):
     """TLS over a `Wire`. Whether the certificate is good is for the caller to say, from `peer_chain`."""
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        context: ssl.SSLContext,
-        server_name: str,
-    ) -> None:
-        super().__init__(reader, writer)
+    def __init__(self, stream: ByteStream, context: ssl.SSLContext, server_name: str) -> None:
+        super().__init__(stream)
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
 
     async def handshake(self) -> None:
-        first = b""
+        received = b""
         while True:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
-                await self._flush()
+                self._flush()
             except ssl.SSLError as error:
-                await self._flush()
+                self._flush()
                 raise HandshakeError(_handshake_text(error)) from error
             else:
-                await self._flush()
+                self._flush()
                 return
             data = await super().read()
             if not data:
-                raise HandshakeError("EOF" if len(first) < 5 else "unexpected EOF")
-            if len(first) < 5:
-                first = (first + data)[:5]
-                _check_first_record(first)
+                raise HandshakeError("EOF" if _whole_records(received) else "unexpected EOF")
+            received += data
+            _check_first_record(received[:5])
             self._incoming.write(data)
 
     def peer_chain(self) -> Sequence[bytes]:
@@ -119,7 +109,7 @@ class TlsWire(Wire):
             try:
                 return self._tls.read(_READ_BYTES)
             except ssl.SSLWantReadError:
-                await self._flush()
+                self._flush()
             except ssl.SSLZeroReturnError:
                 return b""
             except ssl.SSLError as error:
@@ -129,15 +119,15 @@ class TlsWire(Wire):
                 return b""
             self._incoming.write(data)
 
-    async def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
             view = view[self._tls.write(view) :]
-        await self._flush()
+        self._flush()
 
-    async def _flush(self) -> None:
+    def _flush(self) -> None:
         if self._outgoing.pending:
-            await super().write(self._outgoing.read())
+            super().write(self._outgoing.read())
 
 
 def _check_first_record(first: bytes) -> None:
@@ -149,6 +139,14 @@ def _check_first_record(first: bytes) -> None:
     if first == b"HTTP/":
         raise HandshakeError("http: server gave HTTP response to HTTPS client")
     raise HandshakeError("tls: first record does not look like a TLS handshake")
+
+
+def _whole_records(received: bytes) -> bool:
+    """Whether the bytes end where a TLS record ends; Go calls an end inside of one unexpected."""
+    position = 0
+    while position + 5 <= len(received):
+        position += 5 + int.from_bytes(received[position + 3 : position + 5], "big")
+    return position == len(received)
 
 
 def _handshake_text(error: ssl.SSLError) -> str:
