@@ -71,6 +71,7 @@ class EtcdProcess:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
+        self._peer_port = 0
 
     @property
     def pid(self) -> int:
@@ -92,10 +93,12 @@ class EtcdProcess:
             raise EtcdNotFound
         directory = self._directory()
         for attempt in range(1, START_ATTEMPTS_MAX + 1):
-            # A free port can be taken by another process before etcd binds it: then try others.
-            self.port, peer_port = _free_ports()
+            if not self.port or attempt > 1:
+                # A free port can be taken by another process before etcd binds it: then try others. A
+                # restart keeps its ports, as clients keep their endpoint.
+                self.port, self._peer_port = _free_ports()
             log = directory / "etcd.log"
-            self._process = _spawn(self._command(binary, directory, peer_port), log)
+            self._process = _spawn(self._command(binary, directory), log)
             if await self._healthy():
                 return
             await self.stop(keep_data=True)
@@ -128,8 +131,8 @@ class EtcdProcess:
             self._temporary = tempfile.TemporaryDirectory(prefix="etcd-")
         return Path(self._temporary.name)
 
-    def _command(self, binary: Path, directory: Path, peer_port: int) -> list[str]:
-        client, peer = f"http://{self.host}:{self.port}", f"http://{self.host}:{peer_port}"
+    def _command(self, binary: Path, directory: Path) -> list[str]:
+        client, peer = f"http://{self.host}:{self.port}", f"http://{self.host}:{self._peer_port}"
         options = {
             "name": "member-0",
             "data-dir": str(directory / "data"),

@@ -1,0 +1,8 @@
+"""The watch cache's tests use the store tests' stepped clock."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "store"))
