@@ -64,8 +64,6 @@ def _printed(value: object) -> str:
         return str(value) if isinstance(value, Verbatim) else quote(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Verbatim):
-        return value.text
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return to_json(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 _ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f",
@@ -51,10 +50,3 @@ class Verbatim(str):
     """A value that is already printed as Go prints it: field errors show it without quotes."""
 
     __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Verbatim:
-    """A value whose printed form is already known: what json.Marshal gives for one of Go's own structs."""
-
-    text: str
