@@ -8,15 +8,8 @@ import ssl
 from typing import TYPE_CHECKING, Any, cast
 
 from clusters.emulated.apiserver.http import LAST_CHUNK, Closed, HttpRequest, HttpResponse
-from clusters.emulated.transport.request_body import ChunkedBody, SizedBody
-from clusters.emulated.transport.request_head import (
-    BadRequest,
-    HeaderBlock,
-    RequestHead,
-    header_too_large,
-    parse_header_block,
-    parse_request_line,
-)
+from clusters.emulated.transport.request_head import BadRequest, RequestHead
+from clusters.emulated.transport.request_reader import ReceivedRequest, RequestReader
 from clusters.emulated.transport.response_head import bodyless, crash_response, response_head
 from clusters.emulated.transport.streams import ChunkWriter, UpgradedConnection
 from clusters.emulated.transport.tls_channel import TlsChannel
@@ -38,10 +31,6 @@ class Connection(asyncio.Protocol):
     """Bytes of one client to requests, and responses back. Made by `HttpsServer`, which also keeps its time."""
 
     __slots__ = (
-        "_block",
-        "_block_text",
-        "_body",
-        "_buffer",
         "_cache",
         "_chain",
         "_closed",
@@ -52,12 +41,14 @@ class Connection(asyncio.Protocol):
         "_linger",
         "_loop",
         "_paused",
+        "_reader",
         "_remote",
         "_server",
         "_stream",
         "_task",
         "_tls",
         "_transport",
+        "_truncated",
         "_upgraded",
         "busy",
         "deadline_s",
@@ -68,11 +59,9 @@ class Connection(asyncio.Protocol):
         self._loop = server.loop
         self._tls = TlsChannel(server.tls)
         self._transport: asyncio.Transport
-        self._buffer = b""
+        self._reader = RequestReader(server.limits.header_bytes_max, server.limits.body_bytes_max)
         self._head: RequestHead | None = None
-        self._body: SizedBody | ChunkedBody | None = None
-        self._block_text = "\0"
-        self._block: HeaderBlock
+        self._truncated = False
         self._cache: dict[str, Any] = {}
         self._closed = Closed()
         self._leaf: bytes | None = None
@@ -163,117 +152,62 @@ class Connection(asyncio.Protocol):
         if self._upgraded is not None:
             self._upgraded.received(plain)
             return
-        self._buffer = self._buffer + plain if self._buffer else plain
+        reader = self._reader
+        reader.feed(plain)
         if not self.busy:
             self._advance()
-        elif len(self._buffer) > _PIPELINE_BYTES_MAX:
+        elif len(reader.buffer) > _PIPELINE_BYTES_MAX:
             self._transport.pause_reading()
 
     def _advance(self) -> None:
-        """Takes as many requests as are there, until one has to wait."""
+        """Takes the next request if it is there, or sets the time by which the rest must come."""
+        reader = self._reader
+        in_body = reader.in_body
         try:
-            while self._buffer and not self.busy and not self._linger:
-                if self._body is None:
-                    if not self._take_head():
-                        return
-                elif not self._take_body(self._body):
-                    return
+            request = reader.next()
         except BadRequest as refusal:
             self._write(refusal.reply)
             self._close_after_reply()
-
-    def _take_head(self) -> bool:
-        buffer = self._buffer
-        limit = self._server.limits.header_bytes_max
-        end = buffer.find(b"\r\n\r\n", 0, limit + 4)
-        after = end + 4
-        if end < 0:
-            end = buffer.find(b"\n\n", 0, limit + 2)
-            after = end + 2
-            if end < 0:
-                if len(buffer) > limit:
-                    raise header_too_large()
-                if buffer[:2] == b"\r\n":
-                    # Go forgives an empty line before a request.
-                    self._buffer = buffer[2:]
-                if not self._head_begun:
-                    self._head_begun = True
-                    self.deadline_s = self._loop.time() + self._server.limits.header_timeout_s
-                return False
-        text = buffer[:end].decode("latin-1")
-        line, _, lines = text.partition("\n")
-        method, target, path, query, http_1_0 = parse_request_line(line.rstrip("\r"))
-        if lines == self._block_text:
-            block = self._block
-        else:
-            block = parse_header_block(lines)
-            self._block_text, self._block = lines, block
-        if not block.host and not http_1_0 and method != "CONNECT":
-            raise BadRequest("400 Bad Request: missing required Host header")
-        self._buffer = buffer[after:]
-        self._head = head = RequestHead(method, target, path, query, http_1_0, block)
-        if block.content_length or (block.chunked and not http_1_0):
-            self._expect_body(head)
-        else:
-            self._dispatch(head, b"", False)
-        return True
-
-    def _expect_body(self, head: RequestHead) -> None:
-        block, limits = head.block, self._server.limits
-        self.deadline_s = self._loop.time() + limits.body_timeout_s
-        if block.chunked:
-            self._body = ChunkedBody(limits.body_bytes_max)
-        else:
-            self._body = SizedBody(block.content_length, limits.body_bytes_max)
-        if block.expect is None:
             return
-        if block.expect != "100-continue":
-            self._body = None
-            self._write(
-                response_head(
-                    417, [("Connection", "close")], self._server.date(), framing="Content-Length: 0\r\n"
-                )
-            )
-            self._close_after_reply()
-        elif not self._buffer:
-            self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def _take_body(self, body: SizedBody | ChunkedBody) -> bool:
-        used = body.feed(self._buffer)
-        self._buffer = self._buffer[used:]
-        if not body.complete:
-            return False
-        self._body = None
-        assert self._head is not None
-        self._dispatch(self._head, body.value(), body.truncated)
-        return True
+        if request is not None:
+            self._dispatch(request)
+            return
+        limits = self._server.limits
+        if reader.in_body:
+            if not in_body:
+                self.deadline_s = self._loop.time() + limits.body_timeout_s
+            if reader.continue_wanted:
+                reader.continue_wanted = False
+                self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        elif not self._head_begun:
+            self._head_begun = True
+            self.deadline_s = self._loop.time() + limits.header_timeout_s
 
     # From requests to responses.
 
-    def _dispatch(self, head: RequestHead, body: bytes, truncated: bool) -> None:
+    def _dispatch(self, received: ReceivedRequest) -> None:
+        head = self._head = received.head
         self.busy = True
         self._head_begun = False
         self.deadline_s = _NEVER
         server = self._server
         server.requests_total += 1
+        # The rest of a body that was too large cannot be told from a next request.
+        self._truncated = received.truncated
         request = HttpRequest(
             head.method,
             head.target,
             head.path,
             head.query,
             head.block.headers,
-            body,
-            truncated,
+            received.body,
+            received.truncated,
             self._leaf,
             self._chain,
             self._remote,
             self._cache,
             self._closed,
         )
-        if truncated:
-            # The rest of the body cannot be told from a next request.
-            head.block.close = True
-            self._block_text = "\0"
         # A task for each request: running the handler here until it first suspends was tried, and the gain
         # (0 to 4 of 40 us) did not stand out of the noise, while timeouts in handlers need a task.
         self._task = self._loop.create_task(server.serve(request))
@@ -298,14 +232,16 @@ class Connection(asyncio.Protocol):
         if response.upgrade is not None:
             self._upgrade(response)
             return
-        closes = head.closes or self._server.stopping
+        closes = head.closes or self._truncated or self._server.stopping
         body = response.body
-        framing = "Connection: close\r\n" if closes else ""
-        if head.http_1_0 and not closes:
-            framing = "Connection: keep-alive\r\n"
+        # What a version does anyway needs no header.
+        if head.http_1_0:
+            framing = "" if closes else "Connection: keep-alive\r\n"
+        else:
+            framing = "Connection: close\r\n" if closes else ""
         silent = bodyless(response.status)
         if response.stream is not None:
-            self._start_stream(response, head, framing)
+            self._start_stream(response, head, "" if head.http_1_0 else framing)
             return
         if not silent and not any(name == "Content-Length" for name, _ in response.headers):
             framing = f"Content-Length: {len(body)}\r\n{framing}"
@@ -328,14 +264,14 @@ class Connection(asyncio.Protocol):
             return
         self.busy = False
         self.deadline_s = self._loop.time() + self._server.limits.idle_timeout_s
-        if self._buffer:
+        if self._reader.buffer:
             self._transport.resume_reading()
             self._advance()
 
     def _start_stream(self, response: HttpResponse, head: RequestHead, framing: str) -> None:
         assert response.stream is not None
         chunked = not head.http_1_0
-        if chunked:
+        if chunked and head.method != "HEAD":
             framing = f"{framing}Transfer-Encoding: chunked\r\n"
         self._write(
             response_head(
@@ -346,7 +282,7 @@ class Connection(asyncio.Protocol):
                 http_1_0=head.http_1_0,
             )
         )
-        closes = head.closes or head.http_1_0
+        closes = head.closes or head.http_1_0 or self._truncated
         if head.method == "HEAD" or bodyless(response.status):
             self._finished(closes)
             return
@@ -372,9 +308,10 @@ class Connection(asyncio.Protocol):
         head = response_head(response.status, response.headers, "")
         self._write(head)
         connection = self._upgraded = UpgradedConnection(self)
-        if self._buffer:
-            connection.received(self._buffer)
-            self._buffer = b""
+        reader = self._reader
+        if reader.buffer:
+            connection.received(reader.buffer)
+            reader.buffer = b""
             self._transport.resume_reading()
         self._task = self._loop.create_task(_run_upgrade(response, connection))
 
@@ -436,7 +373,7 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._linger = True
-        self._buffer = b""
+        self._reader.buffer = b""
         self.busy = True
         self.deadline_s = _NEVER
         self._transport.write(self._tls.close_notify())

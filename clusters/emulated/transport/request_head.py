@@ -10,7 +10,7 @@ from clusters.emulated.apiserver.http import Headers
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _BAD_TARGET = re.compile(r"[\x00-\x20\x7f]")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_BAD_VALUE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
 _BAD_HOST = re.compile(r"[^!$%&'()*+,\-./:;=@\[\]_~0-9A-Za-z]")
 _VERSION = re.compile(r"HTTP/(\d)\.(\d)\Z")
 _ERROR_HEADERS = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
@@ -31,6 +31,12 @@ def header_too_large() -> BadRequest:
 
 def malformed() -> BadRequest:
     return BadRequest("400 Bad Request")
+
+
+def expectation_failed() -> BadRequest:
+    refusal = BadRequest("417 Expectation Failed")
+    refusal.reply = b"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    return refusal
 
 
 @dataclass(slots=True)
@@ -117,12 +123,12 @@ def parse_header_block(text: str) -> HeaderBlock:
                 continue
             name, colon, value = line.partition(":")
             if not colon or _TOKEN.match(name) is None:
+                if colon and _TOKEN.match(name.replace(" ", "")) is not None:
+                    raise BadRequest("400 Bad Request: invalid header name")
                 raise malformed()
             pairs.append((name.lower(), value.strip(" \t\r")))
-    if _BAD_VALUE.search(text.replace("\r\n", "")) is not None:
-        for _, value in pairs:
-            if _BAD_VALUE.search(value) is not None:
-                raise BadRequest("400 Bad Request: invalid header value")
+    if _BAD_VALUE.search(text) is not None:
+        raise malformed()
     return _framing(pairs)
 
 
