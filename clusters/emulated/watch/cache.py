@@ -58,6 +58,8 @@ class WatchCache(Generic[T]):
         self.prefix = prefix
         self._decode = decode
         self._clock = clock
+        #: The revision of the last change to any object here; unlike `revision` it rests while others change.
+        self.changed_revision = 0
         self._objects: dict[str, T | KeyValue] = {}
         self._keys = SortedKeys()
         self._window: EventWindow[T] = EventWindow(window_events)
@@ -80,7 +82,7 @@ class WatchCache(Generic[T]):
         listed = await self._store.range(self.prefix, prefix=True)
         self._objects = {kv.key: kv for kv in listed.kvs}
         self._keys = SortedKeys(self._objects)
-        self._revision = listed.revision
+        self._revision = self.changed_revision = listed.revision
         self._window.reset(listed.revision)
         self._pending.clear()
         if isinstance(self._store, SubscribableStore):
@@ -273,7 +275,7 @@ class WatchCache(Generic[T]):
             changed = self._change(event)
             if changed is not None:
                 self._window.append(changed, now_s)
-                self._revision = batch.revision
+                self._revision = self.changed_revision = batch.revision
                 self._fan_out.publish(changed)
         self._revision = max(self._revision, batch.revision)
         if self._waiters:

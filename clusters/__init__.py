@@ -1,0 +1,1 @@
+"""How a cluster is had: the contract (`base`), Kubernetes' rules (`kube`) and one package per backend."""

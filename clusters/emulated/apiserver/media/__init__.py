@@ -1,0 +1,1 @@
+"""Bytes to objects and back: content negotiation, reading request bodies, writing answers."""

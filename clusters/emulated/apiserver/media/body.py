@@ -1,0 +1,177 @@
+"""Reading a request's body into an object of the served kind, refusing it in Kubernetes' words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clusters.emulated.apiserver.media import yaml_text
+from clusters.emulated.apiserver.registry.served import Served
+from clusters.emulated.apiserver.request import Request
+from clusters.kube import errors, gojson
+from clusters.kube.gostring import quote
+from clusters.kube.schema import Catalogue, DecodeError
+
+BODY_BYTES_MAX = 3 * 1024 * 1024
+_JSON_TYPES = frozenset(("application/json", ""))
+_YAML_TYPES = frozenset(("application/yaml",))
+_ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+# The Go type that reads apiVersion and kind before anything else; it shows up in messages.
+_TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+_SCHEME = "pkg/runtime/scheme.go:111"
+
+Object = dict[str, Any]
+
+
+def media_type(request: Request) -> str:
+    content_type = request.http.headers.get("content-type") or ""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def unsupported_media_type(accepted: str = _ACCEPTED) -> errors.StatusError:
+    return errors.StatusError(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format - accepted media types include: {accepted}",
+    )
+
+
+def raw_body(request: Request) -> bytes:
+    """The body, or 413 when it is larger than the api-server reads."""
+    http = request.http
+    if http.body_truncated or len(http.body) > BODY_BYTES_MAX:
+        raise errors.too_large(f"limit is {BODY_BYTES_MAX}")
+    return http.body
+
+
+def input_is_yaml(request: Request) -> bool:
+    """Whether the body is YAML; raises 415 for anything but JSON and YAML."""
+    media = media_type(request)
+    if media in _JSON_TYPES:
+        return False
+    if media in _YAML_TYPES:
+        return True
+    raise unsupported_media_type()
+
+
+def read_object(
+    request: Request, served: Served, *, yaml: bool, strict: bool, catalogue: Catalogue
+) -> tuple[Object, list[str]]:
+    """The body as an object in storage shape, with the problems a strict reader would report."""
+    data = raw_body(request)
+    kind = served.resource.kind
+    try:
+        raw = yaml_text.loads(data) if yaml else gojson.loads(data)
+    except yaml_text.YamlError as error:
+        raise _unrecognized(kind, str(error), data) from None
+    except gojson.JsonError as error:
+        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {error}", data) from None
+    given_group, given_version, given_kind = _type_meta(raw, kind, data, served)
+    _check_kind(served, given_group, given_version, given_kind, catalogue)
+    try:
+        obj, problems = served.decode({} if raw is None else raw)
+    except DecodeError as error:
+        raise _cannot_be_handled(given_kind, given_version, kind, error.text) from None
+    if strict and not yaml:
+        problems = [
+            f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(data)
+        ] + problems
+    elif strict:
+        problems = _yaml_duplicates(data) + problems
+    return obj, problems
+
+
+def _yaml_duplicates(data: bytes) -> list[str]:
+    try:
+        yaml_text.loads(data, strict=True)
+    except yaml_text.DuplicateKey as error:
+        return [str(error).removeprefix("error converting YAML to JSON: ")]
+    return []
+
+
+def field_problems(request: Request, directive: str, problems: list[str], served: Served, version: str) -> None:
+    """What becomes of unknown and duplicate fields: a 400 (Strict), warnings (Warn) or nothing (Ignore)."""
+    if not problems or directive == "Ignore":
+        return
+    if directive == "Strict":
+        text = f"strict decoding error: {', '.join(problems)}"
+        raise _cannot_be_handled(served.resource.kind, version, served.resource.kind, text)
+    for problem in problems:
+        request.warn(problem)
+
+
+def _type_meta(raw: Any, kind: str, data: bytes, served: Served) -> tuple[str, str, str]:
+    """(group, version, kind) the body claims; what it leaves out is taken from the URL."""
+    expected = served.resource
+    if raw is None:
+        return expected.group, expected.version, expected.kind
+    if not isinstance(raw, dict):
+        found = "string" if isinstance(raw, str) else "array" if isinstance(raw, list) else "number"
+        if isinstance(raw, bool):
+            found = "bool"
+        text = f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
+        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {text}", data)
+    for name in ("apiVersion", "kind"):
+        value = raw.get(name)
+        if value is not None and not isinstance(value, str):
+            found = "bool" if isinstance(value, bool) else "number"
+            if isinstance(value, (dict, list)):
+                found = "object" if isinstance(value, dict) else "array"
+            text = f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
+            raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {text}", data)
+    api_version = raw.get("apiVersion") or ""
+    if api_version.count("/") > 1:
+        raise _unrecognized(kind, f"unexpected GroupVersion string: {api_version}", data)
+    group, _, version = api_version.rpartition("/")
+    if not api_version:
+        group, version = expected.group, expected.version
+    return group, version, raw.get("kind") or expected.kind
+
+
+def _check_kind(served: Served, group: str, version: str, kind: str, catalogue: Catalogue) -> None:
+    """Whether a body of this kind can be taken for the resource in the URL."""
+    expected = served.resource
+    if (group, version, kind) == (expected.group, expected.version, expected.kind):
+        return
+    group_version = f"{group}/{version}" if group else version
+    if served.struct is None:
+        served.check_claimed_kind(group_version, kind)  # type: ignore[attr-defined]
+        return
+    known = catalogue.kind(group, version, kind)
+    if known is None:
+        text = f"no kind {quote(kind)} is registered for version {quote(group_version)} in scheme {quote(_SCHEME)}"
+        raise _cannot_be_handled(kind, version, expected.kind, text)
+    if kind == expected.kind and group == expected.group:
+        raise errors.bad_request(
+            f"the API version in the data ({group_version}) does not match the expected API version "
+            f"({expected.group_version})"
+        )
+    internal = f"{_internal_package(expected.group)}.{expected.kind}"
+    text = f"converting ({known.go_name}) to ({internal}): unknown conversion"
+    raise _cannot_be_handled(kind, version, expected.kind, text)
+
+
+def _internal_package(group: str) -> str:
+    """The Go package of a group's internal types: `core`, `apps`, `rbac`, `networking`."""
+    return {"rbac.authorization.k8s.io": "rbac", "": "core"}.get(group, group.partition(".")[0])
+
+
+def _unrecognized(kind: str, problem: str, data: bytes) -> errors.StatusError:
+    return errors.bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): {problem} ({_summary(data)})"
+    )
+
+
+def _cannot_be_handled(given_kind: str, version: str, kind: str, problem: str) -> errors.StatusError:
+    return errors.bad_request(
+        f"{given_kind} in version {quote(version)} cannot be handled as a {kind}: {problem}"
+    )
+
+
+def _summary(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    cut = data[:30]
+    more = " ..." if len(data) > 30 else ""
+    return (cut.decode("utf-8", "replace") if data[:1] == b"{" else cut.hex()) + more

@@ -1,0 +1,208 @@
+"""YAML as Kubernetes reads it: YAML 1.1 words (`y`, `yes`, `on` are booleans), mappings with text keys,
+no more aliases than a document can honestly need, and the parser's complaints in Go's words."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+_BOOLEANS = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"), False),
+}
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INT = re.compile(r"[-+]?[0-9][0-9_]*")
+_ALIAS_RATIO_LOW = 0.99
+_ALIAS_COUNT_MIN = 100
+
+
+class YamlError(ValueError):
+    """The text is no YAML that Kubernetes takes; the message is Go's (`yaml: line 1: …`)."""
+
+
+class DuplicateKey(YamlError):
+    """A mapping has a key twice; only strict reading minds."""
+
+
+def loads(text: bytes, *, strict: bool = False) -> Any:
+    """The first document of the text, as JSON values."""
+    import yaml  # Only YAML bodies pay for it.
+
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError:
+        raise YamlError("yaml: invalid leading UTF-8 octet") from None
+    try:
+        node = yaml.compose(decoded, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(_in_go_words(error)) from None
+    except yaml.YAMLError as error:
+        raise YamlError(f"yaml: {error}") from None
+    except RecursionError:
+        raise YamlError("yaml: exceeded max depth of 10000") from None
+    return None if node is None else _Reader(strict).value(node)
+
+
+class _Reader:
+    """Builds values from nodes, counting how much of the work aliases cause."""
+
+    def __init__(self, strict: bool) -> None:
+        self.strict = strict
+        self.nodes = 0
+        self.from_aliases = 0
+        self.seen: set[int] = set()
+        self.repeating = 0
+        self.open: set[int] = set()
+
+    def value(self, node: Any) -> Any:
+        again = id(node) in self.seen and not _is_scalar(node)
+        self.seen.add(id(node))
+        self.nodes += 1
+        if again:
+            self.repeating += 1
+        if self.repeating:
+            self.from_aliases += 1
+            if (
+                self.from_aliases > _ALIAS_COUNT_MIN
+                and self.nodes > 1000
+                and self.from_aliases / self.nodes > _allowed_alias_ratio(self.nodes)
+            ):
+                raise YamlError("yaml: document contains excessive aliasing")
+        if id(node) in self.open:
+            raise YamlError(f"yaml: anchor '{node.anchor or 'value'}' value contains itself")
+        self.open.add(id(node))
+        try:
+            return self._value(node)
+        finally:
+            self.open.discard(id(node))
+            if again:
+                self.repeating -= 1
+
+    def _value(self, node: Any) -> Any:
+        import yaml
+
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item) for item in node.value]
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = _key(self.value(key_node))
+            if key == "<<" and key_node.style is None:
+                merged = self.value(value_node)
+                for each in merged if isinstance(merged, list) else [merged]:
+                    if isinstance(each, dict):
+                        result = {**each, **result}
+                continue
+            if key in result and self.strict:
+                line = key_node.start_mark.line + 1
+                raise DuplicateKey(
+                    f'error converting YAML to JSON: yaml: unmarshal errors:\n  line {line}: key "{key}" already set in map'
+                )
+            result[key] = self.value(value_node)
+        return result
+
+
+def _is_scalar(node: Any) -> bool:
+    return isinstance(node.value, str)
+
+
+def _allowed_alias_ratio(nodes: int) -> float:
+    """go-yaml allows 99 % of a small document to come from aliases and 10 % of a huge one."""
+    low, high = 400_000, 4_000_000
+    if nodes <= low:
+        return _ALIAS_RATIO_LOW
+    if nodes >= high:
+        return 0.10
+    return _ALIAS_RATIO_LOW - 0.89 * (nodes - low) / (high - low)
+
+
+def _key(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    raise YamlError(f"error converting YAML to JSON: unsupported map key of type: {type(value).__name__}")
+
+
+def _scalar(node: Any) -> Any:
+    text: str = node.value
+    if node.tag == "tag:yaml.org,2002:binary":
+        return text
+    if node.style is not None or node.tag == "tag:yaml.org,2002:str" and text not in _BOOLEANS:
+        return text
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    return _number(text)
+
+
+def _number(text: str) -> Any:
+    plain = text.replace("_", "")
+    if _INT.fullmatch(text):
+        digits = plain.lstrip("+-")
+        if len(digits) > 1 and digits[0] == "0" and all(digit in "01234567" for digit in digits):
+            return int(plain, 8)
+        return int(plain) if digits == "0" or digits[0] != "0" else float(plain)
+    lower = plain.lower()
+    for prefix, base in (("0x", 16), ("0b", 2), ("0o", 8)):
+        if lower.lstrip("+-").startswith(prefix):
+            try:
+                return int(lower, base)
+            except ValueError:
+                return text
+    if _FLOAT.fullmatch(plain) and any(character.isdigit() for character in plain):
+        return float(plain)
+    if lower in (".inf", "+.inf"):
+        return math.inf
+    return -math.inf if lower == "-.inf" else text
+
+
+def _in_go_words(error: Any) -> str:
+    mark = error.problem_mark or error.context_mark
+    problem = error.problem or "could not parse"
+    problem = problem.replace("expected ',' or ']', but got '<stream end>'", "did not find expected ',' or ']'")
+    problem = re.sub(r"^expected ',' or '([\]}])', but got .*", r"did not find expected ',' or '\1'", problem)
+    problem = re.sub(r"^expected <block end>, but found .*", "did not find expected key", problem)
+    problem = re.sub(r"^could not find expected ':'", "could not find expected ':'", problem)
+    problem = re.sub(r"^found character .* that cannot start any token", _TOKEN, problem)
+    line = mark.line + 1 if mark is not None else 0
+    if "did not find expected ','" in problem and error.context_mark is not None:
+        line = error.context_mark.line + 1
+    return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
+
+
+_TOKEN = "found character that cannot start any token"
+
+
+def dumps(value: Any) -> bytes:
+    """YAML with sorted keys, as `kubectl -o yaml` and an Accept of application/yaml show it."""
+    import yaml
+
+    return yaml.dump(
+        value, Dumper=_dumper(), default_flow_style=False, sort_keys=True, allow_unicode=True, width=1_000_000
+    ).encode()
+
+
+def _dumper() -> Any:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Texts with line breaks as blocks, lists not indented below their key."""
+
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+            super().increase_indent(flow, True)
+
+    def text(dumper: Any, value: str) -> Any:
+        style = "|" if "\n" in value else ('"' if value in _BOOLEANS else None)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return Dumper

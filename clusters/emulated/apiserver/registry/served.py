@@ -1,0 +1,164 @@
+"""A served resource: one resource at one version together with everything its kind needs.
+
+The generic verbs work on this contract alone, so that built-in kinds (`BuiltIn`) and custom resources
+(`customresources`) go the same way through the api-server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import orjson
+
+from clusters.emulated.apiserver.registry.resources import Resource
+from clusters.emulated.apiserver.registry.stored import Stored
+from clusters.emulated.apiserver.validation.rules import KindRules
+from clusters.emulated.store.keys import resource_prefix
+from clusters.kube.apply.fieldset import FieldSet
+from clusters.kube.apply.object_type import ObjectType
+from clusters.kube.apply.ownership import Filter
+from clusters.kube.schema import Struct, decode, shape
+
+Object = dict[str, Any]
+Convert = Callable[[Object], Object]
+
+
+class Served(Protocol):
+    resource: Resource
+    rules: KindRules
+    #: Where the objects are in the store, e.g. `/registry/pods/`.
+    storage_prefix: str
+    #: Names the cache of this resource: versions of one resource share it.
+    storage_resource: str
+    #: What server-side apply knows of the kind's shape at this version.
+    apply_type: ObjectType
+    #: This version is not the one that is stored.
+    is_converted: bool
+    #: None where strategic merge patch is not supported (custom resources).
+    struct: Struct | None
+    #: Deleting answers with the object itself instead of a Status.
+    returns_deleted_object: bool
+
+    def reset_filters(self, endpoint: str) -> Mapping[str, Filter]:
+        """By apiVersion: which fields a write through this endpoint ("" or a subresource) can own."""
+
+    def decode(self, raw: Any) -> tuple[Object, list[str]]:
+        """JSON of this version to the storage version's shape, and strict problems; may raise DecodeError."""
+
+    def finish(self, obj: Object) -> Object:
+        """The object in encoding order with its kind and apiVersion, ready to be stored."""
+
+    def to_version(self, obj: Object) -> Object:
+        """A stored object in this version's shape (may be the same object)."""
+
+    def body(self, stored: Stored) -> bytes:
+        """The JSON of one object in this version, without the trailing newline."""
+
+    def item(self, stored: Stored) -> bytes:
+        """The JSON of the object as an item of a list."""
+
+
+def reset_filters(rules: KindRules, resource: Resource, endpoint: str) -> Mapping[str, Filter]:
+    """The filter of the fields that this endpoint resets, or none."""
+    paths = rules.reset_fields.get(endpoint, ())
+    return {resource.group_version: without_paths(paths)} if paths else {}
+
+
+def without_paths(paths: Sequence[tuple[str, ...]]) -> Filter:
+    """Drops whole branches of a field set: `("status",)` drops everything below `f:status`."""
+
+    def keep(fields: FieldSet) -> FieldSet:
+        for path in paths:
+            fields = _pruned(fields, path)
+        return fields
+
+    return keep
+
+
+def _pruned(fields: FieldSet, path: tuple[str, ...]) -> FieldSet:
+    name = f"f:{path[0]}"
+    if name not in fields:
+        return fields
+    rest = {key: value for key, value in fields.items() if key != name}
+    if len(path) > 1:
+        inner = _pruned(fields[name], path[1:])
+        if inner:
+            rest[name] = inner
+    return rest
+
+
+class BuiltIn:
+    """A built-in kind. `to_storage` and `from_storage` convert where this is not the storage version."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        struct: Struct,
+        rules: KindRules,
+        *,
+        storage: tuple[str, str, str] | None = None,  # group, plural, version
+        storage_struct: Struct | None = None,
+        to_storage: Convert | None = None,
+        from_storage: Convert | None = None,
+        returns_deleted_object: bool = False,
+    ) -> None:
+        group, plural, version = storage or (resource.group, resource.plural, resource.version)
+        self.resource = resource
+        self.struct: Struct | None = struct
+        self.is_converted = from_storage is not None
+        self._apply_type: ObjectType | None = None
+        self._reset_filters: dict[str, Mapping[str, Filter]] = {}
+        self.rules = rules
+        self.storage_prefix = resource_prefix(group, plural)
+        self.storage_resource = f"{plural}.{group}" if group else plural
+        self.returns_deleted_object = returns_deleted_object
+        self._struct = struct
+        self._storage_struct = storage_struct or struct
+        self._to_storage = to_storage
+        self._from_storage = from_storage
+        self._storage_api_version = f"{group}/{version}" if group else version
+        self._head = orjson.dumps({"kind": resource.kind, "apiVersion": resource.group_version})[:-1]
+
+    @property
+    def apply_type(self) -> ObjectType:
+        if self._apply_type is None:  # Built when first written: most kinds never are.
+            self._apply_type = ObjectType.of_struct(self._struct)
+        return self._apply_type
+
+    def reset_filters(self, endpoint: str) -> Mapping[str, Filter]:
+        filters = self._reset_filters.get(endpoint)
+        if filters is None:
+            filters = self._reset_filters[endpoint] = reset_filters(self.rules, self.resource, endpoint)
+        return filters
+
+    def decode(self, raw: Any) -> tuple[Object, list[str]]:
+        obj, problems = decode(self._struct, raw)
+        if self._to_storage is not None:
+            obj = self._to_storage(obj)
+        obj.setdefault("metadata", {})
+        self.rules.default(obj)
+        return obj, problems
+
+    def finish(self, obj: Object) -> Object:
+        obj["kind"] = self.resource.kind
+        obj["apiVersion"] = self._storage_api_version
+        return shape(self._storage_struct, obj)
+
+    def to_version(self, obj: Object) -> Object:
+        if self._from_storage is None:
+            return obj
+        converted = self._from_storage(obj)
+        converted["kind"] = self.resource.kind
+        converted["apiVersion"] = self.resource.group_version
+        return shape(self._struct, converted)
+
+    def body(self, stored: Stored) -> bytes:
+        form = self.resource.group_version
+        return stored.cached(form) or stored.keep(form, orjson.dumps(self.to_version(stored.object)))
+
+    def item(self, stored: Stored) -> bytes:
+        # Go leaves kind and apiVersion out of the items of a typed list.
+        body = self.body(stored)
+        rest = body[len(self._head) :]
+        return b"{" + rest[1:] if rest[:1] == b"," else b"{" + rest

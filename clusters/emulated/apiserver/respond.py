@@ -1,0 +1,89 @@
+"""Answers: an object, a list, a Table or a Status becomes an HttpResponse in the form the client accepts."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import orjson
+
+from clusters.emulated.apiserver.http import HttpResponse
+from clusters.emulated.apiserver.media import yaml_text
+from clusters.emulated.apiserver.media.negotiation import PLAIN, MediaType, NotAcceptable
+from clusters.emulated.apiserver.request import Request
+from clusters.kube.errors import StatusError
+
+Object = dict[str, Any]
+
+GZIP_BYTES_MIN = 128 * 1024
+# Browsers and plain HTTP tools are read by people: they get indented JSON unless they say otherwise.
+_READ_BY_PEOPLE = ("curl/", "Wget/", "Mozilla/")
+
+
+def is_pretty(request: Request, media: MediaType) -> bool:
+    if media.pretty is not None:
+        return media.pretty
+    asked = request.query.get("pretty")
+    if asked is not None:
+        return asked[0] not in ("", "0", "false")
+    return (request.http.headers.get("user-agent") or "").startswith(_READ_BY_PEOPLE)
+
+
+def json_body(request: Request, status: int, body: bytes, media: MediaType = PLAIN) -> HttpResponse:
+    """`body` is compact JSON; it is written as it is, indented, or turned into YAML."""
+    if media.yaml:
+        return _response(request, status, "application/yaml", yaml_text.dumps(orjson.loads(body)))
+    if is_pretty(request, media):
+        return _response(request, status, "application/json", indented(orjson.loads(body)))
+    return _response(request, status, "application/json", body + b"\n")
+
+
+def indented(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+
+
+def obj(request: Request, status: int, value: Object, media: MediaType = PLAIN) -> HttpResponse:
+    return json_body(request, status, orjson.dumps(value), media)
+
+
+def text(request: Request, status: int, content: str, *, nosniff: bool = True) -> HttpResponse:
+    response = _response(request, status, "text/plain; charset=utf-8", content.encode())
+    if nosniff:
+        response.headers.append(("X-Content-Type-Options", "nosniff"))
+    return response
+
+
+def error(request: Request, failure: StatusError, media: MediaType = PLAIN) -> HttpResponse:
+    status = failure.status()
+    if failure.retry_after_s:
+        request.response_headers.append(("Retry-After", str(failure.retry_after_s)))
+    if isinstance(failure, NotAcceptable):
+        return _response(request, failure.code, "application/json", indented(status))
+    return json_body(request, failure.code, orjson.dumps(status), media)
+
+
+def page_not_found(request: Request) -> HttpResponse:
+    return text(request, 404, "404 page not found\n")
+
+
+def _response(request: Request, status: int, content_type: str, body: bytes) -> HttpResponse:
+    headers = [*request.response_headers, ("Content-Type", content_type)]
+    if len(body) > GZIP_BYTES_MIN and "gzip" in (request.http.headers.get("accept-encoding") or ""):
+        body = _gzipped(body)
+        headers += [("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
+    if request.warnings:
+        headers += [("Warning", _warning(each)) for each in request.warnings]
+    return HttpResponse(status, headers, body)
+
+
+def _gzipped(body: bytes) -> bytes:
+    """Level 1, as the real server: it trades size for time."""
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return compressor.compress(body) + compressor.flush()
+
+
+def _warning(message: str) -> str:
+    """`299 - "text"` with quotes and backslashes escaped; control characters have no place in a header."""
+    cleaned = "".join(" " if ord(character) < 0x20 else character for character in message)
+    escaped = cleaned.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'

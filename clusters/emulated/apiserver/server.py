@@ -1,0 +1,168 @@
+"""One api-server replica: everything of hops 1 to 6 and 8 wired together over a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clusters.emulated.apiserver import respond
+from clusters.emulated.apiserver.admission.plugins import build_chain
+from clusters.emulated.apiserver.authentication.authenticator import Anonymous, Authenticator
+from clusters.emulated.apiserver.authentication.bootstrap_tokens import BootstrapTokens
+from clusters.emulated.apiserver.authentication.impersonation import Impersonation
+from clusters.emulated.apiserver.authentication.jwt import KeySet, SigningKey
+from clusters.emulated.apiserver.authentication.outcome import TokenAuthenticator
+from clusters.emulated.apiserver.authentication.request_header import RequestHeader
+from clusters.emulated.apiserver.authentication.service_accounts import ServiceAccountTokens
+from clusters.emulated.apiserver.authentication.static_tokens import StaticTokens
+from clusters.emulated.apiserver.authentication.x509 import X509
+from clusters.emulated.apiserver.authorization.attributes import Attributes, forbidden
+from clusters.emulated.apiserver.authorization.chain import AuthorizerChain, PrivilegedGroups
+from clusters.emulated.apiserver.authorization.rbac import RbacAuthorizer
+from clusters.emulated.apiserver.chain import Chain
+from clusters.emulated.apiserver.dispatch import Dispatcher
+from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
+from clusters.emulated.apiserver.registry.registry import Registry
+from clusters.emulated.apiserver.registry.served import Served
+from clusters.emulated.apiserver.registry.storage import ResourceStorage
+from clusters.emulated.apiserver.registry.stored import Stored
+from clusters.emulated.apiserver.request import Request, UserInfo
+from clusters.emulated.apiserver.services import Services
+from clusters.emulated.apiserver.stored_objects import StoredObjects
+from clusters.emulated.apiserver.subresources import Subresources
+from clusters.emulated.apiserver.validation.kinds import RULES
+from clusters.emulated.clock import Clock, Randomness
+from clusters.emulated.store.protocol import Store
+from clusters.emulated.watch.cache import WatchCache
+from clusters.kube.schema import Catalogue
+
+Object = dict[str, Any]
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+
+
+@dataclass(slots=True)
+class ServerOptions:
+    """What differs between clusters: version, trust, extra credentials."""
+
+    version: str = "1.36"
+    client_ca_pem: bytes = b""
+    front_proxy_ca_pem: bytes = b""
+    signing_key: SigningKey | None = None
+    static_tokens: StaticTokens | None = None
+    token_authenticators: Sequence[TokenAuthenticator] = ()
+    anonymous: Anonymous = field(default_factory=Anonymous)
+    service_account_issuer: str = ISSUER
+
+
+class ApiServer:
+    """`await start()`, then it is a handler: `await server(http_request)`."""
+
+    def __init__(self, store: Store, clock: Clock, randomness: Randomness, options: ServerOptions) -> None:
+        self.store = store
+        self.clock = clock
+        self.randomness = randomness
+        self.options = options
+        self.catalogue = Catalogue.of(options.version)
+        self.registry = Registry(options.version, self.catalogue, RULES)
+        self.storages: dict[str, ResourceStorage] = {}
+        for served in self.registry:
+            self.add_storage(served)
+        self.objects = StoredObjects(self.storages)
+        self.signing_key = options.signing_key or SigningKey.generate()
+        self.authenticator = self._authenticator()
+        self.authorizers = AuthorizerChain((PrivilegedGroups(), RbacAuthorizer(self.objects)))
+        self.impersonation = Impersonation(self.authorizers)
+        self.services = Services(
+            clock, randomness, self.catalogue, build_chain(self), self._authorize, self.storages
+        )
+        self.subresources = Subresources()
+        self.dispatcher = Dispatcher(self.registry, self.services, self.subresources)
+        self.subresources.dispatcher = self.dispatcher
+        self.chain = Chain(
+            (
+                self.authenticate,
+                self.impersonate,
+                self.authorize,
+                self.route,
+            ),
+            clock,
+            randomness,
+        )
+
+    async def __call__(self, http: HttpRequest) -> HttpResponse:
+        return await self.chain(http)
+
+    # The handlers, in order
+
+    async def authenticate(self, request: Request) -> None:
+        request.user = await self.authenticator.authenticate(request)
+
+    async def impersonate(self, request: Request) -> None:
+        await self.impersonation.apply(request)
+
+    async def authorize(self, request: Request) -> None:
+        await self.authorizers.require(request)
+
+    async def route(self, request: Request) -> HttpResponse:
+        if request.info.is_resource:
+            return await self.dispatcher(request)
+        return respond.page_not_found(request)
+
+    # Wiring
+
+    def add_storage(self, served: Served) -> ResourceStorage:
+        """The storage of a resource; versions of one resource share it."""
+        storage = self.storages.get(served.storage_resource)
+        if storage is None:
+            cache: WatchCache[Stored] = WatchCache(
+                self.store, served.storage_prefix, Stored.from_key_value, self.clock
+            )
+            storage = ResourceStorage(self.store, cache, served.storage_prefix)
+            self.storages[served.storage_resource] = storage
+        return storage
+
+    async def start(self) -> None:
+        for storage in self.storages.values():
+            await storage.cache.start()
+
+    def stop(self) -> None:
+        for storage in self.storages.values():
+            storage.cache.stop()
+
+    def _authenticator(self) -> Authenticator:
+        options = self.options
+        audiences = (options.service_account_issuer,)
+        tokens: list[TokenAuthenticator] = []
+        if options.static_tokens is not None:
+            tokens.append(options.static_tokens)
+        keys = KeySet.of([self.signing_key.public_key])
+        tokens.append(
+            ServiceAccountTokens((options.service_account_issuer,), keys, audiences, self.objects, self.clock)
+        )
+        tokens.append(BootstrapTokens(self.objects, self.clock))
+        tokens += options.token_authenticators
+        return Authenticator(
+            request_header=RequestHeader(options.front_proxy_ca_pem, self.clock) if options.front_proxy_ca_pem else None,
+            x509=X509(options.client_ca_pem, self.clock) if options.client_ca_pem else None,
+            tokens=tokens,
+            anonymous=options.anonymous,
+            audiences=audiences,
+        )
+
+    async def _authorize(self, user: UserInfo, request: Request, verb: str, served: Served, name: str) -> None:
+        info = request.info
+        attributes = Attributes(
+            user,
+            verb,
+            group=served.resource.group,
+            version=served.resource.version,
+            resource=served.resource.plural,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=name,
+            path=info.path,
+        )
+        verdict = await self.authorizers.authorize(attributes)
+        if not verdict.allowed:
+            raise forbidden(attributes, verdict.reason)

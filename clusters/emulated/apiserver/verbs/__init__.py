@@ -1,0 +1,1 @@
+"""What can be done to a resource: get, list, watch, create, update, patch, delete, deletecollection."""
