@@ -16,6 +16,15 @@ from clusters.kube.cel.types import Type, shown
 from clusters.kube.cel.values import type_of
 
 
+# Types that are known only to functions: cel-go cannot look them up.
+_OPAQUE = frozenset(
+    type_.name
+    for type_ in (
+        t.QUANTITY, t.URL, t.SEMVER, t.NAMED_FORMAT, t.AUTHORIZER, t.PATH_CHECK, t.GROUP_CHECK, t.RESOURCE_CHECK, t.DECISION
+    )
+)  # fmt: skip
+
+
 def qualified_name(node: Node) -> str | None:
     """``a.b.c`` when the node is nothing but a dotted name."""
     if isinstance(node, Ident):
@@ -128,6 +137,9 @@ class Checker:
     def _struct_field(self, offset: int, target: Type, field: str) -> Type:
         if target.fields is None:
             return t.DYN
+        if not target.fields and target.name in _OPAQUE:
+            self._error(offset, f"unexpected failed resolution of '{target.name}'")
+            return t.ERROR
         found = target.fields.get(field)
         if found is None:
             self._error(offset, f"undefined field '{field}'")
@@ -211,8 +223,8 @@ class Checker:
             return current
         if self.subs.assignable(previous, current):
             return most_general(previous, current)
-        self._mismatch(node.offset, previous, current)
-        return t.ERROR
+        # Mixed literals are dyn here; the validators refuse them, except inside format().
+        return t.DYN
 
     def _optional_entry(self, node: Node, type_: Type) -> Type:
         inner, is_optional = _unwrap(type_)

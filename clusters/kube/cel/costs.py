@@ -84,7 +84,32 @@ def _validate(args: Sequence[Any], result: Any) -> int:
     return ceil((1.0 + size_of(args[1])) * STRING_FACTOR) * ceil(regex * REGEX_FACTOR)
 
 
-# Kubernetes' own estimator looks at the function's name first ...
+def _allocated(size: int, factor: float = 1.0) -> int:
+    return int(size * factor) + 1 + LIST_COST
+
+
+def _self_compared(values: list[Any]) -> int:
+    factor = 2.0 + (STRING_FACTOR if values and isinstance(values[0], (str, bytes)) else 0.0)
+    return _allocated(len(values) ** 2, factor)
+
+
+def _sets(factor: int) -> Cost:
+    return lambda args, result: 1 + len(args[0]) * len(args[1]) * factor
+
+
+# cel-go's list and set extensions bring their own trackers, which come first ...
+EXTENSIONS: Mapping[str, Cost] = {
+    **dict.fromkeys(("slice", "lists.range", "reverse"), lambda args, result: _allocated(len(result))),
+    "flatten": lambda args, result: _allocated(len(args[0]), float(args[1]) if len(args) > 1 else 1.0),
+    "distinct": lambda args, result: _self_compared(args[0]),
+    "sort": lambda args, result: _self_compared(args[0]),
+    "@sortByAssociatedKeys": lambda args, result: _self_compared(args[1]),
+    "sets.contains": _sets(1),
+    "sets.intersects": _sets(1),
+    "sets.equivalent": _sets(2),
+}
+
+# ... then Kubernetes' own estimator, which looks at the function's name ...
 BY_FUNCTION: Mapping[str, Cost] = {
     "check": 350000,
     "fieldSelector": _selector,
@@ -128,7 +153,9 @@ BY_OVERLOAD: Mapping[str, Cost] = {
 
 def cost_of(function: str, overloads: Sequence[str]) -> Cost:
     """The rule for a call; 1 when nothing better is known."""
-    found = BY_FUNCTION.get(function)
+    found = EXTENSIONS.get(function) if len(overloads) == 1 else None
+    if found is None:
+        found = BY_FUNCTION.get(function)
     if found is not None:
         return found
     return BY_OVERLOAD.get(overloads[0], 1) if len(overloads) == 1 else 1

@@ -125,7 +125,7 @@ class Environment:
         except RecursionError:
             raise CompileError(render(text, [Issue(-1, "max recursion depth exceeded")])) from None
         if not checker.issues:
-            checker.issues.extend(validate(tree))
+            checker.issues.extend(validate(tree, checker.final))
         if checker.issues:
             raise CompileError(render(text, checker.issues), checker.issues)
         result = checker.subs.apply(result, dyn=True)
@@ -166,6 +166,6 @@ def _base_tables() -> tuple[dict[str, Sequence[Row]], dict[str, Type]]:
         for name, rows in table.items():
             functions[name] = [*functions.get(name, ()), *rows]
     types = dict(t.STANDARD_TYPES)
-    for type_ in (t.QUANTITY, t.URL, t.IP, t.CIDR, t.SEMVER, t.NAMED_FORMAT):
+    for type_ in (t.IP, t.CIDR):
         types[type_.name] = t.type_of_type(type_)
     return functions, types

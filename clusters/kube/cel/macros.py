@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 
-from clusters.kube.cel.syntax import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select
+from clusters.kube.cel.syntax import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 
 ACCU = "@result"
+_SORTED = "@__sortBy_input__"
 _FORBIDDEN = frozenset({ACCU, "__result__"})
 
 
@@ -144,6 +145,19 @@ def _optional_map(offset: int, function: str, target: Node, args: list[Node]) ->
     return Call(offset, "_?_:_", [Call(offset, "hasValue", [], target), bound, none])
 
 
+def _sort_by(offset: int, function: str, target: Node, args: list[Node]) -> Node:
+    if isinstance(target, (Literal, MapExpr, StructExpr)):
+        raise MacroError(
+            target.offset, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        )
+    keys = _list_builder(offset, "map", Ident(offset, _SORTED), args)
+    call = Call(offset, "@sortByAssociatedKeys", [keys], Ident(offset, _SORTED))
+    return Comprehension(
+        offset, "bind", ListExpr(offset, []), "#unused", None, _SORTED, target, Literal(offset, False),
+        Ident(offset, _SORTED), call, (call,),
+    )  # fmt: skip
+
+
 def _copy(node: Node) -> Node:
     """A second tree of the same shape: the checker writes types and names into nodes."""
     twin = copy(node)
@@ -216,6 +230,7 @@ _RECEIVER: dict[tuple[str, int], _Expander] = {
     ("transformMap", 4): _map_builder,
     ("transformMapEntry", 3): _map_builder,
     ("transformMapEntry", 4): _map_builder,
+    ("sortBy", 2): _sort_by,
     ("optMap", 2): _optional_map,
     ("optFlatMap", 2): _optional_map,
 }

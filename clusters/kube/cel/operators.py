@@ -55,7 +55,7 @@ def checked_uint(value: int) -> Uint:
 def checked_duration(nanos: int) -> Duration:
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
-    raise _overflow("duration")
+    raise _overflow("integer")
 
 
 def checked_timestamp(nanos: int, offset_s: int = 0) -> Timestamp:
@@ -227,7 +227,7 @@ def checked_index(value: Any) -> int:
 
 
 def go_float(value: float) -> str:
-    """A double as Go's %v / %g prints it: shortest, exponent below 1e-4 and from 1e21 on."""
+    """A double as Go's %v / %g prints it: shortest, with an exponent below 1e-4 and from 1e6 on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -247,7 +247,7 @@ def go_float(value: float) -> str:
     point = len(whole) + exponent - leading
     all_digits = all_digits.rstrip("0") or "0"
     scientific = point - 1
-    if scientific < -4 or scientific >= 21:
+    if scientific < -4 or scientific >= 6:
         tail = f".{all_digits[1:]}" if len(all_digits) > 1 else ""
         mark = "-" if scientific < 0 else "+"
         return f"{sign}{all_digits[0]}{tail}e{mark}{abs(scientific):02d}"

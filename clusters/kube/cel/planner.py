@@ -18,6 +18,7 @@ from clusters.kube.cel.costs import LIST_COST, MAP_COST, STRUCT_COST
 from clusters.kube.cel.declarations import Library
 from clusters.kube.cel.errors import CostExceeded, EvaluationError, InstantiationError, no_such_overload
 from clusters.kube.cel.frames import ATTRIBUTE, CONDITIONAL, CONSTANT, FIRST_SLOT, VALUE, Evaluate, Frame, Plan
+from clusters.kube.cel.regex import compile_re2
 from clusters.kube.cel.syntax import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from clusters.kube.cel.types import Type
 from clusters.kube.cel.values import ABSENT, NONE, Optional
@@ -103,6 +104,15 @@ class Planner:
                 return present(inner(frame), field)
 
             return Plan(has, cost - (operand.kind != CONDITIONAL), VALUE)
+        if self.final(node.operand).name == "optional_type":
+
+            def from_optional(frame: Frame) -> Any:
+                found = optional_index(inner(frame), field)
+                if found is not NONE:
+                    frame[0] += 1
+                return found
+
+            return Plan(from_optional, cost - 1, operand.kind if operand.kind == CONDITIONAL else ATTRIBUTE)
         if operand.chain is not None:
             slot, fields, checked = operand.chain
             fields = (*fields, field)
@@ -140,6 +150,11 @@ class Planner:
         args = [self.plan(each) for each in operands if each is not None]
         if function == "or" or function == "orValue":
             return self._optional_or(args[0], args[1], unwrap=function == "orValue")
+        if function in ("matches", "find", "findAll") and args[1].kind == CONSTANT and type(args[1].value) is str:
+            try:
+                compile_re2(args[1].value)
+            except EvaluationError as error:
+                raise InstantiationError(str(error)) from error
         types = [self.final(each) for each in operands if each is not None]
         plan = calls.plan_call(self.library, node, args, types)
         if function in _CONVERSIONS and len(args) == 1 and args[0].kind == CONSTANT:

@@ -231,9 +231,11 @@ class _Translator:
             self.depth += 1
             return
         named = re.match(r"\(\?P?<([^>]*)(>?)", rest)
-        if named and not rest.startswith(("(?<=", "(?<!")):
+        if named:
             name = named.group(1)
-            if not named.group(2) or not re.fullmatch(r"\w+", name, re.ASCII):
+            if not named.group(2):
+                raise BadPattern(f"invalid named capture: `{rest}`")
+            if not re.fullmatch(r"\w+", name, re.ASCII):
                 raise BadPattern(f"invalid named capture: `{named.group()}`")
             if name in self.groups:
                 raise BadPattern(f"duplicate capture group name: `{name}`")

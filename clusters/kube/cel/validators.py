@@ -2,24 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from clusters.kube.cel.errors import EvaluationError, Issue
 from clusters.kube.cel.syntax import Call, Comprehension, ListExpr, Literal, MapExpr, Node, Select, StructExpr
+from clusters.kube.cel.types import Type, shown
 
 
-def validate(tree: Node) -> list[Issue]:
-    """What is wrong with literal arguments, in cel-go's words."""
+Final = Callable[[Node], Type]
+
+
+def validate(tree: Node, final: Final) -> list[Issue]:
+    """What is wrong with literals, in cel-go's words; ``final`` gives the type of a node."""
     issues: list[Issue] = []
-    for call in _calls(tree):
-        if call.function in ("duration", "timestamp", "matches") and call.args:
-            literal = call.args[0]
-            if isinstance(literal, Literal) and not _valid(call.function, literal.value):
-                issues.append(Issue(literal.offset, f"invalid {call.function} argument"))
-        elif call.function == "format" and isinstance(call.target, Literal) and len(call.args) == 1:
+    for node, exempt in _walk(tree, False):
+        if isinstance(node, Call):
+            issues.extend(_call(node, final))
+        elif isinstance(node, ListExpr):
+            if not exempt:
+                issues.extend(_list(node, final))
+        elif isinstance(node, MapExpr) and not exempt:
+            issues.extend(_map(node, final))
+    return issues
+
+
+def _call(call: Call, final: Final) -> list[Issue]:
+    if call.function in ("duration", "timestamp", "matches") and call.args:
+        literal = call.args[0]
+        if isinstance(literal, Literal) and not _valid(call.function, literal.value):
+            return [Issue(literal.offset, f"invalid {call.function} argument")]
+    elif call.function == "format" and isinstance(call.target, Literal) and isinstance(call.target.value, str):
+        if len(call.args) == 1 and isinstance(call.args[0], ListExpr):
             from clusters.kube.cel.library.formatting import check_literal
 
-            issues.extend(check_literal(call.target, call.args[0]))
+            return check_literal(call.offset, call.target.value, call.args[0], final)
+    return []
+
+
+def _mismatch(node: Node, expected: Type, actual: Type) -> Issue:
+    return Issue(node.offset, f"expected type '{shown(expected)}' but found '{shown(actual)}'")
+
+
+def _entry_type(node: Node, optional: bool, final: Final) -> Type:
+    type_ = final(node)
+    return type_.params[0] if optional and type_.params else type_
+
+
+def _list(node: ListExpr, final: Final) -> list[Issue]:
+    first: Type | None = None
+    for index, element in enumerate(node.elements):
+        type_ = _entry_type(element, index in node.optional, final)
+        if first is None:
+            first = type_
+        elif not first.same(type_):
+            return [_mismatch(element, first, type_)]
+    return []
+
+
+def _map(node: MapExpr, final: Final) -> list[Issue]:
+    issues: list[Issue] = []
+    first: tuple[Type, Type] | None = None
+    for entry in node.entries:
+        assert isinstance(entry.key, Node)
+        types = final(entry.key), _entry_type(entry.value, entry.optional, final)
+        if first is None:
+            first = types
+            continue
+        for part, expected, actual in zip((entry.key, entry.value), first, types, strict=True):
+            if not expected.same(actual):
+                issues.append(_mismatch(part, expected, actual))
     return issues
 
 
@@ -45,11 +96,12 @@ def _valid(function: str, value: object) -> bool:
     return True
 
 
-def _calls(node: Node) -> Iterator[Call]:
-    if isinstance(node, Call):
-        yield node
+def _walk(node: Node, exempt: bool) -> Iterator[tuple[Node, bool]]:
+    """Every node, and whether it stands inside a format() call, whose arguments may be mixed."""
+    yield node, exempt
+    exempt = exempt or (isinstance(node, Call) and node.function == "format")
     for child in children(node):
-        yield from _calls(child)
+        yield from _walk(child, exempt)
 
 
 def children(node: Node) -> Iterator[Node]:

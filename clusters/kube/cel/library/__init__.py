@@ -9,6 +9,18 @@ from clusters.kube.cel.declarations import Row
 
 def tables() -> list[Mapping[str, Sequence[Row]]]:
     """All tables of the base environment; imported here so that declaring types costs nothing."""
-    from clusters.kube.cel.library import standard
+    from clusters.kube.cel.library import (
+        authorizer,
+        formats,
+        lists,
+        network,
+        quantity,
+        regexes,
+        semver,
+        standard,
+        strings,
+        urls,
+    )
 
-    return [standard.FUNCTIONS]
+    modules = (standard, urls, regexes, lists, authorizer, quantity, strings, network, formats, semver)
+    return [module.FUNCTIONS for module in modules]
