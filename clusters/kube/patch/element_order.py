@@ -1,4 +1,4 @@
-"""The order of a merged list: what the patch orders comes in that order, what only the object has keeps its place.
+"""The order of a merged list: the patch's own elements in its order, the object's others where they stood.
 
     >>> in_order(["b", "a"], ["x"], ["a", "b"], ["a", "x", "b"], "", str)
     ['a', 'x', 'b']
@@ -39,7 +39,7 @@ def partition_by(items: list[Any], reference: list[Any], merge_key: str) -> tupl
                 text = f"expected a map[string]interface {{}}, but received a {go_type(item)}"
                 raise PatchError(text, "internal")
             _require(item, merge_key)
-            known = any(isinstance(each, dict) and each.get(merge_key) == item[merge_key] for each in reference)
+            known = any(_key_of(each, merge_key) == item[merge_key] for each in reference)
         else:
             known = item in reference
         (mine if known else others).append(item)
@@ -87,6 +87,10 @@ def _place(items: list[Any], item: Any, merge_key: str, kind: type) -> int:
         elif each == item:
             return place
     return -1
+
+
+def _key_of(item: Any, merge_key: str) -> Any:
+    return item.get(merge_key) if isinstance(item, dict) else None
 
 
 def _require(item: Any, merge_key: str) -> None:

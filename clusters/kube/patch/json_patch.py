@@ -124,7 +124,7 @@ def _find(document: Any, path: str) -> tuple[Any, str] | None:
 
 
 def _with(document: Any, path: str, changed: Any) -> Any:
-    """The document with the container at the path's parent replaced; only containers on the way are copied."""
+    """The document with the path's container replaced; only containers on the way are copied."""
     tokens = (_tokens(path) or [])[:-1]
     way = [document]
     for token in tokens:

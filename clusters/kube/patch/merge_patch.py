@@ -12,7 +12,7 @@ from clusters.kube.patch.errors import PatchError, json_kind
 
 
 def apply(document: dict[str, Any], patch: Any, *, strict: bool = True) -> Any:
-    """The patched document; `strict` is whether field validation is Warn or Strict, which changes the words."""
+    """The patched document; `strict` is whether field validation is Warn or Strict: the words differ."""
     if isinstance(patch, dict):
         return _merged(document, patch)
     if patch is not None and strict:

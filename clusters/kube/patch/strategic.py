@@ -6,8 +6,8 @@
     {'spec': {'containers': [{'name': 'a'}, {'name': 'b', 'image': 'x'}]}}
 
 Directives: `$patch: replace|delete` in a map or a list element, `$retainKeys` in a map,
-`$deleteFromPrimitiveList/<field>` and `$setElementOrder/<field>` beside a field. The original is the object as
-Go writes it (`shape`); the result is decoded by the caller, after `conversion.problem` had its say.
+`$deleteFromPrimitiveList/<field>` and `$setElementOrder/<field>` beside a field. The original is the object
+as Go writes it (`shape`); the result is decoded by the caller, after `conversion.problem` had its say.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ def _same_element(left: Any, right: Any, merge_key: str) -> bool:
     return bool(left[merge_key] == right[merge_key])
 
 
-def _merge_list(original: list[Any], patch: list[Any], element: Lookup, merge_key: str, *, deletes: bool) -> Any:
+def _merge_list(
+    original: list[Any], patch: list[Any], element: Lookup, merge_key: str, *, deletes: bool
+) -> list[Any]:
     if not original and not patch:
         return original
     kind = elements_kind(original, patch)
