@@ -131,9 +131,18 @@ class Authenticator:
                 own.append(str(refused))
                 continue
             if found is not None:
+                found = self._for_audiences(found, circumstances.audiences)
+            if found is not None:
                 return found
         refusals.append(aggregate_refusals(own) or INVALID_TOKEN)
         return None
+
+    def _for_audiences(self, found: Authenticated, wanted: tuple[str, ...]) -> Authenticated | None:
+        """A credential that knows no audiences is good for the api-server's own, and for nobody else's."""
+        if found.audiences or not wanted or not self.audiences:
+            return found
+        common = tuple(audience for audience in self.audiences if audience in wanted)
+        return Authenticated(found.user, common) if common else None
 
     async def review_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated:
         """For TokenReview: as `authenticate` would, but says why not (CredentialRefused)."""
@@ -144,8 +153,7 @@ class Authenticator:
             circumstances = Circumstances(audiences)
             found = await self._by_token(parts[1], circumstances, refusals)
             if found is not None:
-                granted = found.audiences or audiences
-                return Authenticated(with_authenticated_group(found.user), granted)
+                return Authenticated(with_authenticated_group(found.user), found.audiences)
         raise CredentialRefused(aggregate_refusals(refusals))
 
 

@@ -1,0 +1,5 @@
+"""What a fresh control plane holds before anybody asked for anything."""
+
+from clusters.emulated.apiserver.bootstrap.objects import Control, bootstrap_objects, node_rules
+
+__all__ = ["Control", "bootstrap_objects", "node_rules"]
