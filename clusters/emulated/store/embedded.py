@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from clusters.emulated.clock import Clock
-from clusters.emulated.store.connection import CONNECTION_LOST, Connection
+from clusters.emulated.store.condition import FSYNCS_PER_COMMIT, Condition
 from clusters.emulated.store.data_dir import LOG_BYTES_MAX, DataDir
 from clusters.emulated.store.embedded_watch import EmbeddedWatch
 from clusters.emulated.store.errors import (
@@ -25,9 +25,9 @@ from clusters.emulated.store.errors import (
 )
 from clusters.emulated.store.leases import LeaseTimers
 from clusters.emulated.store.levers import Lever
-from clusters.emulated.store.members import ELECTION_S, REQUEST_TIMEOUT_S, Members
+from clusters.emulated.store.members import REQUEST_TIMEOUT_S, Members
 from clusters.emulated.store.mvcc import Mvcc
-from clusters.emulated.store.pipeline import Pipeline, Result
+from clusters.emulated.store.pipeline import Result
 from clusters.emulated.store.protocol import (
     Compare,
     KeyValue,
@@ -58,7 +58,6 @@ from clusters.emulated.store.waiting import within
 VERSION: Final = "3.6.8"  # the etcd whose behaviour this follows
 LARGE_VALUE_BYTES: Final = 1_500_000  # smaller ones cannot exceed the request limit
 NOSPACE: Final = "NOSPACE"
-FSYNCS_PER_COMMIT: Final = 2  # the log's and the database's, as the recorded times of a stalled disk show
 
 
 class EmbeddedStore:
@@ -83,14 +82,15 @@ class EmbeddedStore:
 
     def _wire(self, members: Members, quota_bytes: int) -> None:
         """Sets up everything around the state, which is there already."""
-        self._members = members
-        self._quota_bytes = quota_bytes
         self._closed = False
         self._expiries: set[asyncio.Task[None]] = set()
-        self._quota_levers: list[Lever] = []
-        self._connection = Connection(self._clock)
         wal = None if self._data_dir is None else self._data_dir.wal
-        self._pipeline = Pipeline(self._clock, self._connection, members, self._apply, wal)
+        self._condition = Condition(
+            self._clock, self._mvcc, members, self._apply, wal, quota_bytes, self._reconsider
+        )
+        self._members = members
+        self._connection = self._condition.connection
+        self._pipeline = self._condition.pipeline
         self._leases = LeaseTimers(self._clock, self._expire)
         self._reconsider()
 
@@ -101,7 +101,7 @@ class EmbeddedStore:
         other._subscriptions = Subscriptions(lambda: other._mvcc.revision - other._subscriptions.publishing)
         other._mvcc = self._mvcc.fork(other._subscriptions.publish)
         other._data_dir = None
-        other._wire(self._members.fork(), self._quota_bytes)
+        other._wire(self._members.fork(), self._condition.quota_bytes)
         return other
 
     def _reconsider(self) -> None:
@@ -109,12 +109,7 @@ class EmbeddedStore:
         self._direct = (
             not self._closed
             and self._data_dir is None
-            and self._connection.is_open
-            and self._members.healthy
-            and not self._pipeline.stalls
-            and self._pipeline.idle
-            and not self._mvcc.alarms
-            and not self._quota_bytes
+            and self._condition.healthy
             and not self._leases.unarmed(self._mvcc.leases)
         )
 
@@ -245,8 +240,8 @@ class EmbeddedStore:
     async def _check_space(self, request: Request) -> None:
         if not takes_space(request):
             return
-        if self._quota_bytes and self._mvcc.db_size_bytes >= self._quota_bytes:
-            for lever in self._quota_levers:
+        if self._condition.quota_bytes and self._mvcc.db_size_bytes >= self._condition.quota_bytes:
+            for lever in self._condition.quota_levers:
                 lever.fired += 1
             if NOSPACE not in self._mvcc.alarms:
                 await self._commit(AlarmRequest(NOSPACE))
@@ -369,97 +364,22 @@ class EmbeddedStore:
         if self._data_dir is not None:
             self._data_dir.close()
 
-    # -- levers ------------------------------------------------------------------------------------------
+    # -- levers (what each does is told in `condition.py`) -----------------------------------------------
 
     def stall_fsync(self, delay_s: float, *, fsyncs_per_commit: int = FSYNCS_PER_COMMIT) -> Lever:
-        """Each fsync takes this long. A write waits for its commit, a linearizable read for a round."""
-
-        def pull(lever: Lever) -> None:
-            self._pipeline.stall(lever, delay_s * fsyncs_per_commit)
-            self._reconsider()
-
-        def release(lever: Lever) -> None:
-            self._pipeline.unstall(lever)
-            self._reconsider()
-
-        return Lever("store.stall_fsync", pull, release)
+        return self._condition.stall_fsync(delay_s, fsyncs_per_commit=fsyncs_per_commit)
 
     def freeze(self) -> Lever:
-        """As by SIGSTOP: every request hangs until the lever is released; watches are silent."""
-
-        def pull(lever: Lever) -> None:
-            self._connection.freeze(lever)
-            self._reconsider()
-
-        def release(_: Lever) -> None:
-            self._connection.thaw()
-            self._reconsider()
-
-        return Lever("store.freeze", pull, release)
+        return self._condition.freeze()
 
     def down(self) -> Lever:
-        """Killed: what is under way fails, what comes later hangs. After the release the server is up at once,
-        but clients come back at their next attempt to connect, as gRPC's backoff has it."""
-
-        def pull(lever: Lever) -> None:
-            lost = self._pipeline.fail_in_flight(lambda: Unavailable(CONNECTION_LOST), lost=True)
-            lever.fired += lost
-            self._connection.go_down(lever)
-            self._reconsider()
-
-        def release(_: Lever) -> None:
-            self._connection.come_back()
-            self._reconsider()
-
-        return Lever("store.down", pull, release)
+        return self._condition.down()
 
     def quota(self, quota_bytes: int) -> Lever:
-        """A database of this size is full: the next write raises NOSPACE. Released, the alarm is disarmed too."""
-        before = self._quota_bytes
-
-        def pull(lever: Lever) -> None:
-            self._quota_levers.append(lever)
-            self._quota_bytes = quota_bytes
-            self._reconsider()
-
-        def release(lever: Lever) -> None:
-            self._quota_levers.remove(lever)
-            self._quota_bytes = before
-            self._mvcc.alarms = ()
-            self._reconsider()
-
-        return Lever("store.quota", pull, release)
+        return self._condition.quota(quota_bytes)
 
     def stop_member(self, member: int) -> Lever:
-        """Stops a member. Losing the leader costs an election, losing the quorum every write until healed."""
-        self._members.check(member)
-
-        def pull(lever: Lever) -> None:
-            if self._members.stop(member):
-                lever.fired += 1 + self._pipeline.fail_in_flight(LeaderChanged, lost=False)
-                self._elect_later()
-            self._reconsider()
-
-        def release(_: Lever) -> None:
-            self._members.stopped.discard(member)
-            self._elect_later()
-            self._reconsider()
-
-        return Lever("store.stop_member", pull, release)
+        return self._condition.stop_member(member)
 
     def change_leader(self) -> int:
-        """Another member takes over after an election. Returns how many requests under way were told so;
-        their writes may still be committed."""
-        before = self._members.leader
-        told = self._pipeline.fail_in_flight(LeaderChanged, lost=False)
-        self._members.step_down()
-        self._reconsider()
-        self._elect_later(before)
-        return told
-
-    def _elect_later(self, not_member: int | None = None) -> None:
-        def elect() -> None:
-            self._members.elect(not_member)
-            self._reconsider()
-
-        self._clock.call_later(ELECTION_S, elect)
+        return self._condition.change_leader()

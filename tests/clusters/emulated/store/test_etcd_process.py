@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,13 +66,15 @@ def test_etcd_ends_when_whoever_started_it_is_killed() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as parent:
         assert parent.stdout is not None
-        pid = int(parent.stdout.readline().split()[0])
+        pid_text, directory = parent.stdout.readline().decode().split()
+        pid = int(pid_text)
         assert is_running(pid)
         parent.send_signal(signal.SIGKILL)
     give_up_s = time.monotonic() + 5
     while is_running(pid) and time.monotonic() < give_up_s:
         time.sleep(0.02)
     assert not is_running(pid)
+    shutil.rmtree(directory)
 
 
 def is_running(pid: int) -> bool:

@@ -1,0 +1,9 @@
+"""The checkers are modules beside the tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "clusters" / "emulated" / "store"))
