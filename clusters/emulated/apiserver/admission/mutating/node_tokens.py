@@ -86,8 +86,7 @@ def _driver(objects: Objects, pod: Mapping[str, Any], volume: Mapping[str, Any],
     elif volume.get("persistentVolumeClaim"):
         claim = volume["persistentVolumeClaim"].get("claimName", "")
     else:
-        driver: str = (volume.get("csi") or {}).get("driver", "")
-        return driver
+        return str((volume.get("csi") or {}).get("driver", ""))
     found = objects.get("persistentvolumeclaims", metadata.get("namespace", ""), claim)
     if found is None:
         problems.append(f"persistentvolumeclaim {quote(claim)} not found")
@@ -97,5 +96,4 @@ def _driver(objects: Objects, pod: Mapping[str, Any], volume: Mapping[str, Any],
     if persistent is None:
         problems.append(f"persistentvolume {quote(volume_name)} not found")
         return ""
-    driver = ((persistent.get("spec") or {}).get("csi") or {}).get("driver", "")
-    return driver
+    return str(((persistent.get("spec") or {}).get("csi") or {}).get("driver", ""))

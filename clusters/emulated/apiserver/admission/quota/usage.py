@@ -29,7 +29,7 @@ class Evaluator:
         self.names = frozenset(
             (f"count/{resource}", resource) if resource in _PLAIN_NAMES else (f"count/{resource}",)
         )
-        self._usage = {name: ONE for name in self.names}
+        self._usage = dict.fromkeys(self.names, ONE)
 
     def handles(self, attributes: Attributes) -> bool:
         """Whether the operation can change what the quota counts."""
