@@ -17,13 +17,15 @@ def shown_key(key: Any) -> str:
 
 def lookup(value: Any, key: Any) -> Any:
     """What is under ``key``, or ABSENT; raises only for keys that can never fit."""
+    own = getattr(value, "cel_lookup", None)
+    if own is not None:
+        return own(key)
     if isinstance(value, dict):
         return find_key(value, key)
     if isinstance(value, list):
         index = checked_index(key)
         return value[index] if 0 <= index < len(value) else ABSENT
-    own = getattr(value, "cel_lookup", None)
-    return own(key) if own is not None else ABSENT
+    return ABSENT
 
 
 def select(value: Any, field: str) -> Any:

@@ -15,14 +15,9 @@ from clusters.kube.cel.syntax import Call, Comprehension, Ident, ListExpr, Liter
 from clusters.kube.cel.types import Type, shown
 from clusters.kube.cel.values import type_of
 
-
 # Types that are known only to functions: cel-go cannot look them up.
-_OPAQUE = frozenset(
-    type_.name
-    for type_ in (
-        t.QUANTITY, t.URL, t.SEMVER, t.NAMED_FORMAT, t.AUTHORIZER, t.PATH_CHECK, t.GROUP_CHECK, t.RESOURCE_CHECK, t.DECISION
-    )
-)  # fmt: skip
+_OPAQUE_TYPES = (t.QUANTITY, t.URL, t.SEMVER, t.NAMED_FORMAT, t.AUTHORIZER, t.PATH_CHECK, t.GROUP_CHECK)
+_OPAQUE = frozenset(type_.name for type_ in (*_OPAQUE_TYPES, t.RESOURCE_CHECK, t.DECISION))
 
 
 def qualified_name(node: Node) -> str | None:
@@ -134,13 +129,17 @@ class Checker:
             result = t.DYN
         return t.optional_of(result) if is_optional or optional else result
 
-    def _struct_field(self, offset: int, target: Type, field: str) -> Type:
+    def _struct_field(self, offset: int, target: Type, field: str, constructing: bool = False) -> Type:
         if target.fields is None:
             return t.DYN
         if not target.fields and target.name in _OPAQUE:
             self._error(offset, f"unexpected failed resolution of '{target.name}'")
             return t.ERROR
-        found = target.fields.get(field)
+        # A reserved word may be written as it is after a dot, or escaped.
+        found = target.fields.get(field) or target.fields.get(f"__{field}__")
+        if found is None and constructing and target.name == "JSONPatch":
+            # Kubernetes gives unknown fields of a JSONPatch a type without a name, which nothing fits.
+            return Type("unspecified", " ")
         if found is None:
             self._error(offset, f"undefined field '{field}'")
             return t.ERROR
@@ -149,7 +148,8 @@ class Checker:
     def _call(self, node: Call) -> Type:
         if node.function == "_?._":
             field = node.args[1]
-            assert isinstance(field, Literal) and isinstance(field.value, str)
+            assert isinstance(field, Literal)
+            assert isinstance(field.value, str)
             field.type = t.STRING
             result = self._field(node.offset, node.args[0], field.value, True)
             return self.subs.apply(result)
@@ -203,9 +203,7 @@ class Checker:
             shown_args = [shown(self.subs.apply(type_, dyn=True)) for type_ in given]
             prefix = f"{shown_args.pop(0)}." if member else ""
             signature = f"{prefix}({', '.join(shown_args)})"
-            self._error(
-                node.offset, f"found no matching overload for '{function.name}' applied to '{signature}'"
-            )
+            self._error(node.offset, f"found no matching overload for '{function.name}' applied to '{signature}'")
             return t.ERROR
         node.overloads = tuple(matched)
         return result
@@ -271,7 +269,7 @@ class Checker:
         for entry in node.fields:
             assert isinstance(entry.key, str)
             type_ = self.check(entry.value)
-            field = t.ERROR if result is t.ERROR else self._struct_field(entry.offset, result, entry.key)
+            field = t.ERROR if result is t.ERROR else self._struct_field(entry.offset, result, entry.key, True)
             if entry.optional:
                 type_ = self._optional_entry(entry.value, type_)
             if not self.subs.assignable(field, type_):

@@ -10,7 +10,7 @@ from clusters.kube.cel import types as t
 from clusters.kube.cel.checker import Checker
 from clusters.kube.cel.declarations import Library, Row
 from clusters.kube.cel.errors import CompileError, CostExceeded, Issue, ResultTypeError, render
-from clusters.kube.cel.frames import Evaluate
+from clusters.kube.cel.frames import Evaluate, Frame
 from clusters.kube.cel.parser import parse
 from clusters.kube.cel.planner import Planner
 from clusters.kube.cel.syntax import Node
@@ -72,7 +72,7 @@ class Program:
     def evaluate(self, bindings: Mapping[str, Any], budget: Budget | None = None) -> Any:
         """The value; raises EvaluationError, or CostExceeded when the per-call limit is passed."""
         limit = PER_CALL_LIMIT if budget is None else budget.per_call
-        frame = [self._cost, limit, *self._pad]
+        frame: Frame = [self._cost, limit, *self._pad]
         for name, slot, bind in self._inputs:
             value = bindings.get(name, ABSENT)
             frame[slot] = value if bind is None or value is ABSENT else bind(value)

@@ -88,7 +88,7 @@ _SIMPLE = {
 }  # fmt: skip
 
 
-class BadLiteral(ValueError):
+class LiteralError(ValueError):
     """A string literal whose escapes mean nothing."""
 
 
@@ -117,7 +117,7 @@ def unquote(text: str, as_bytes: bool) -> str | bytes:
             continue
         if code in "xXuU":
             if as_bytes and code in "uU":
-                raise BadLiteral("unable to unescape string")
+                raise LiteralError("unable to unescape string")
             size = {"x": 2, "X": 2, "u": 4, "U": 8}[code]
             value = int(body[at : at + size], 16)
             at += size
@@ -127,7 +127,7 @@ def unquote(text: str, as_bytes: bool) -> str | bytes:
         if as_bytes:
             out.append(value)
         elif value > 0x10FFFF or 0xD800 <= value <= 0xDFFF:
-            raise BadLiteral("invalid unicode code point")
+            raise LiteralError("invalid unicode code point")
         else:
             out += chr(value).encode()
     return bytes(out) if as_bytes else out.decode("utf-8", "surrogatepass")

@@ -49,7 +49,8 @@ def _two_variables(first: Node, second: Node) -> tuple[str, str]:
     for node in (first, second):
         if not isinstance(node, Ident):
             raise MacroError(node.offset, "argument must be a simple name")
-    assert isinstance(first, Ident) and isinstance(second, Ident)
+    assert isinstance(first, Ident)
+    assert isinstance(second, Ident)
     if first.name == second.name:
         raise MacroError(second.offset, f"duplicate variable name: {first.name}")
     for node in (first, second):
@@ -200,9 +201,9 @@ def _copy_item(item: object) -> object:
         return _copy(item)
     if hasattr(item, "value") and hasattr(item, "key"):
         twin = copy(item)
-        twin.value = _copy(item.value)  # type: ignore[attr-defined]
+        twin.value = _copy(item.value)
         if isinstance(item.key, Node):
-            twin.key = _copy(item.key)  # type: ignore[attr-defined]
+            twin.key = _copy(item.key)
         return twin
     return item
 

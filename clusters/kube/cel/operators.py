@@ -243,7 +243,7 @@ def go_float(value: float) -> str:
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     fraction = "" if fraction == "0" else fraction
     all_digits = (whole + fraction).lstrip("0")
-    leading = len((whole + fraction)) - len((whole + fraction).lstrip("0"))
+    leading = len(whole + fraction) - len((whole + fraction).lstrip("0"))
     point = len(whole) + exponent - leading
     all_digits = all_digits.rstrip("0") or "0"
     scientific = point - 1

@@ -8,32 +8,107 @@ the parse.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from clusters.kube.cel.errors import CompileError, Issue, render
-from clusters.kube.cel.lexer import EOF, BadLiteral, Token, tokenize, unquote
+from clusters.kube.cel.lexer import EOF, LiteralError, Token, tokenize, unquote
 from clusters.kube.cel.macros import MacroError, expand
 from clusters.kube.cel.syntax import Call, Entry, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from clusters.kube.cel.values import Uint
 
 RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true"
-    " var void while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
-_TOKEN_ORDER = (
-    "== != in < <= >= > && || [ ] { } ( ) . , - ! ? : + * / % true false null"
-    " NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER ESC_IDENTIFIER"
-).split()
-_EXPRESSION = frozenset("[ { ( . - ! true false null NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER".split())
+_TOKEN_ORDER = [
+    "==",
+    "!=",
+    "in",
+    "<",
+    "<=",
+    ">=",
+    ">",
+    "&&",
+    "||",
+    "[",
+    "]",
+    "{",
+    "}",
+    "(",
+    ")",
+    ".",
+    ",",
+    "-",
+    "!",
+    "?",
+    ":",
+    "+",
+    "*",
+    "/",
+    "%",
+    "true",
+    "false",
+    "null",
+    "NUM_FLOAT",
+    "NUM_INT",
+    "NUM_UINT",
+    "STRING",
+    "BYTES",
+    "IDENTIFIER",
+    "ESC_IDENTIFIER",
+]
+_EXPRESSION = frozenset(
+    [
+        "[",
+        "{",
+        "(",
+        ".",
+        "-",
+        "!",
+        "true",
+        "false",
+        "null",
+        "NUM_FLOAT",
+        "NUM_INT",
+        "NUM_UINT",
+        "STRING",
+        "BYTES",
+        "IDENTIFIER",
+    ]
+)
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 # What may follow a complete operand: used to tell a missing bracket from a mismatched token.
-_AFTER_OPERAND = frozenset("== != in < <= >= > && || ? + - * / % . [".split()) | {EOF}
+_AFTER_OPERAND = frozenset(
+    ["==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "?", "+", "-", "*", "/", "%", ".", "["]
+) | {EOF}
 _INT_MIN, _INT_MAX, _UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 MAX_DEPTH = 250
 
 
-class _Abort(Exception):
+class _AbortError(Exception):
     """The parse cannot go on; the issue is already noted."""
 
 
@@ -43,10 +118,8 @@ def parse(source: str) -> Node:
     tokens = tokenize(source, issues)
     parser = _Parser(tokens, issues)
     node: Node | None = None
-    try:
+    with suppress(_AbortError):
         node = parser.start()
-    except _Abort:
-        pass
     if issues or node is None:
         if not source:
             issues = [Issue(-2, issue.message) for issue in issues]
@@ -88,7 +161,7 @@ class _Parser:
             self.at += 1
             return self.tokens[self.at]
         self.syntax(token, f"mismatched input '{token.text}' expecting {_names(expected)}")
-        raise _Abort
+        raise _AbortError
 
     def match(self, kind: str, follow: frozenset[str] = _AFTER_OPERAND) -> Token:
         token = self.tokens[self.at]
@@ -103,7 +176,7 @@ class _Parser:
             self.syntax(token, f"missing '{kind}' at '{token.text}'")
             return Token(kind, kind, token.offset)
         self.syntax(token, f"mismatched input '{token.text}' expecting {_names((kind,))}")
-        raise _Abort
+        raise _AbortError
 
     # Rules.
 
@@ -119,7 +192,7 @@ class _Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.error(-1, "max recursion depth exceeded")
-            raise _Abort
+            raise _AbortError
         node = self.logical("||", "_||_")
         token = self.tokens[self.at]
         if token.kind == "?":
@@ -220,14 +293,14 @@ class _Parser:
             self.error(name.offset, "unsupported syntax: '`'")
         elif name.kind in ("true", "false", "null") and not optional:
             self.syntax(name, f"mismatched input '{name.kind}' expecting IDENTIFIER")
-            raise _Abort
+            raise _AbortError
         elif name.kind != "IDENTIFIER":
             shown = "" if name.kind == EOF else name.text
             if optional:
                 self.syntax(name, f"mismatched input '{name.text}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
             else:
                 self.syntax(name, f"no viable alternative at input '.{shown}'")
-            raise _Abort
+            raise _AbortError
         self.at += 1
         if optional:
             return Call(dot.offset, "_?._", [operand, Literal(name.offset, name.text)])
@@ -279,7 +352,7 @@ class _Parser:
             if token.kind != "IDENTIFIER":
                 shown = "" if token.kind == EOF else token.text
                 self.syntax(token, f"no viable alternative at input '.{shown}'")
-                raise _Abort
+                raise _AbortError
         end = self.at + 1
         tokens = self.tokens
         while tokens[end].kind == "." and tokens[end + 1].kind == "IDENTIFIER":
@@ -370,7 +443,7 @@ class _Parser:
             as_bytes = token.kind == "BYTES"
             try:
                 return Literal(offset, unquote(text[1:] if as_bytes else text, as_bytes))
-            except BadLiteral as error:
+            except LiteralError as error:
                 self.error(offset, str(error))
                 return Literal(offset, "")
         return Literal(offset, {"true": True, "false": False, "null": None}[token.kind])

@@ -76,8 +76,7 @@ class Planner:
         name = node.name
         for scope in reversed(self._scopes):
             if name in scope:
-                slot = scope[name]
-                return Plan(lambda frame: frame[slot], 1, ATTRIBUTE, chain=(slot, (), False))
+                return _loop_variable(scope[name])
         slot = self.slots.get(name, -1)
         if slot < 0:
             slot = self.slots[name] = self.slot()
@@ -133,7 +132,7 @@ class Planner:
         if type_.name == "optional_type" and type_.params:
             type_ = type_.params[0]
         if type_.fields:
-            found = type_.fields.get(field)
+            found = type_.fields.get(field) or type_.fields.get(f"__{field}__")
             if found is not None:
                 return found[1]
         return field
@@ -172,7 +171,7 @@ class Planner:
         if len(rest) == 1:
             second, second_cost = rest[0]
 
-            def pair(frame: Frame) -> bool:
+            def pair(frame: Frame) -> Any:
                 error: EvaluationError | None = None
                 try:
                     value = first(frame)
@@ -202,7 +201,7 @@ class Planner:
             return Plan(pair, first_cost, VALUE)
         terms = ((first, 0), *rest)
 
-        def chain(frame: Frame) -> bool:
+        def chain(frame: Frame) -> Any:
             error: EvaluationError | None = None
             for term, cost in terms:
                 frame[0] += cost
@@ -242,13 +241,14 @@ class Planner:
 
     def _index(self, node: Call) -> Plan:
         operand = self.plan(node.args[0])
-        optional = node.function != "_[_]"
+        optional = node.function != "_[_]" or self.final(node.args[0]).name == "optional_type"
         inner = operand.evaluate
         cost = operand.cost + (operand.kind not in (ATTRIBUTE, CONDITIONAL))
         kind = CONDITIONAL if operand.kind == CONDITIONAL else ATTRIBUTE
         if node.function == "_?._":
             literal = node.args[1]
-            assert isinstance(literal, Literal) and isinstance(literal.value, str)
+            assert isinstance(literal, Literal)
+            assert isinstance(literal.value, str)
             key = Plan.constant(self._json_name(node.args[0], literal.value))
         else:
             key = self.plan(node.args[1])
@@ -357,6 +357,10 @@ class Planner:
 
     def _comprehension(self, node: Comprehension) -> Plan:
         return loops.plan_loop(self, node)
+
+
+def _loop_variable(slot: int) -> Plan:
+    return Plan(lambda frame: frame[slot], 1, ATTRIBUTE, chain=(slot, (), False))
 
 
 def _chain(slot: int, fields: tuple[str, ...], name: str) -> Evaluate:

@@ -67,9 +67,7 @@ NAMESPACE = _object(
 )
 
 
-def environment(
-    *, params: bool = True, authorizer: bool = True, patch_types: bool = False
-) -> Environment:
+def environment(*, params: bool = True, authorizer: bool = True, patch_types: bool = False) -> Environment:
     """object, oldObject, request, namespaceObject; params and authorizer where they are allowed."""
     variables: dict[str, Type] = {
         "object": t.DYN,

@@ -17,7 +17,7 @@ _SIMPLE = frozenset("aftnrv")
 _MAX_REPEAT = 1000
 
 
-class BadPattern(ValueError):
+class PatternError(ValueError):
     """RE2 would not compile this."""
 
 
@@ -26,7 +26,7 @@ def compile_re2(pattern: str) -> re.Pattern[str]:
     """The compiled pattern; raises EvaluationError in Go's words."""
     try:
         return re.compile(translate(pattern))
-    except BadPattern as error:
+    except PatternError as error:
         raise EvaluationError(f"error parsing regexp: {error}") from error
     except (re.error, OverflowError, RecursionError) as error:
         raise EvaluationError(f"error parsing regexp: {_guess(pattern, str(error))}") from error
@@ -66,7 +66,7 @@ class _Translator:
                 repeatable = False
             elif char == ")":
                 if self.depth == 0:
-                    raise BadPattern(f"unexpected ): `{pattern}`")
+                    raise PatternError(f"unexpected ): `{pattern}`")
                 self.depth -= 1
                 out.append(")")
                 self.at += 1
@@ -88,13 +88,13 @@ class _Translator:
                 self.at += 1
                 repeatable = char != "|"
         if self.depth:
-            raise BadPattern(f"missing closing ): `{pattern}`")
+            raise PatternError(f"missing closing ): `{pattern}`")
         return "".join(out)
 
     def escape(self) -> bool:
         pattern = self.pattern
         if self.at + 1 >= len(pattern):
-            raise BadPattern("trailing backslash at end of expression: ``")
+            raise PatternError("trailing backslash at end of expression: ``")
         char = pattern[self.at + 1]
         self.at += 2
         if char in _PERL:
@@ -126,31 +126,31 @@ class _Translator:
         if char == "x":
             match = re.compile(r"\{([0-9A-Fa-f]+)\}|([0-9A-Fa-f]{2})").match(pattern, self.at)
             if match is None or int(match.group(1) or match.group(2), 16) > 0x10FFFF:
-                raise BadPattern(f"invalid escape sequence: `{pattern[self.at - 2 : self.at + 1]}`")
+                raise PatternError(f"invalid escape sequence: `{pattern[self.at - 2 : self.at + 1]}`")
             self.at = match.end()
             return re.escape(chr(int(match.group(1) or match.group(2), 16)))
         if char in "01234567":
             match = re.compile(r"[0-7]{1,3}").match(pattern, self.at - 1)
             if match is None or (char != "0" and len(match.group()) < 3):
-                raise BadPattern(f"invalid escape sequence: `\\{char}`")
+                raise PatternError(f"invalid escape sequence: `\\{char}`")
             self.at = match.end()
             return re.escape(chr(int(match.group(), 8)))
         if char in _SIMPLE:
             return "\\" + char
         if char < "\x80" and not char.isalnum():
             return re.escape(char)
-        raise BadPattern(f"invalid escape sequence: `\\{char}`")
+        raise PatternError(f"invalid escape sequence: `\\{char}`")
 
     def unicode_class(self, negated: bool) -> str:
         pattern = self.pattern
         match = re.compile(r"\{(\^?)([^}]*)\}|(.)").match(pattern, self.at)
         name = (match.group(2) or match.group(3)) if match else ""
         if match is None or not name:
-            raise BadPattern(f"invalid character class range: `{pattern[self.at - 2 :]}`")
+            raise PatternError(f"invalid character class range: `{pattern[self.at - 2 :]}`")
         start, self.at = self.at - 2, match.end()
         ranges = _unicode_ranges(name)
         if ranges is None:
-            raise BadPattern(f"invalid character class range: `{pattern[start : self.at]}`")
+            raise PatternError(f"invalid character class range: `{pattern[start : self.at]}`")
         if match.group(1):
             negated = not negated
         return f"[{'^' if negated else ''}{ranges}]"
@@ -166,7 +166,7 @@ class _Translator:
         first = True
         while True:
             if self.at >= len(pattern):
-                raise BadPattern(f"missing closing ]: `{pattern[start:]}`")
+                raise PatternError(f"missing closing ]: `{pattern[start:]}`")
             char = pattern[self.at]
             if char == "]" and not first:
                 self.at += 1
@@ -174,7 +174,7 @@ class _Translator:
             posix = re.compile(r"\[:(\^?)(\w+):\]").match(pattern, self.at)
             if posix:
                 if posix.group(2) not in _POSIX:
-                    raise BadPattern(f"invalid character class range: `{posix.group()}`")
+                    raise PatternError(f"invalid character class range: `{posix.group()}`")
                 chars = _POSIX[posix.group(2)]
                 parts.append(_complement(chars) if posix.group(1) else chars)
                 self.at = posix.end()
@@ -194,7 +194,7 @@ class _Translator:
             self.at += 1
             return re.escape(char)
         if self.at + 1 >= len(pattern):
-            raise BadPattern("trailing backslash at end of expression: ``")
+            raise PatternError("trailing backslash at end of expression: ``")
         escaped = pattern[self.at + 1]
         self.at += 2
         if escaped in _PERL:
@@ -217,7 +217,7 @@ class _Translator:
             high = self.member(parts)
             if high is None or _single(high) < _single(low):
                 shown = f"{low.lstrip(chr(92)) or low}{pattern[start : self.at]}"
-                raise BadPattern(f"invalid character class range: `{shown}`")
+                raise PatternError(f"invalid character class range: `{shown}`")
             parts.append(f"{low}-{high}")
         else:
             parts.append(low)
@@ -234,11 +234,11 @@ class _Translator:
         if named:
             name = named.group(1)
             if not named.group(2):
-                raise BadPattern(f"invalid named capture: `{rest}`")
+                raise PatternError(f"invalid named capture: `{rest}`")
             if not re.fullmatch(r"\w+", name, re.ASCII):
-                raise BadPattern(f"invalid named capture: `{named.group()}`")
+                raise PatternError(f"invalid named capture: `{named.group()}`")
             if name in self.groups:
-                raise BadPattern(f"duplicate capture group name: `{name}`")
+                raise PatternError(f"duplicate capture group name: `{name}`")
             self.groups.add(name)
             self.out.append("(")
             self.at += named.end()
@@ -247,7 +247,7 @@ class _Translator:
         flags = re.match(r"\(\?([imsU]*)(-[imsU]+)?([:)])", rest)
         if flags is None:
             bad = re.match(r"\(\?(?:<?[=!]|[a-zA-Z-]*.?)", rest)
-            raise BadPattern(f"invalid or unsupported Perl syntax: `{bad.group() if bad else rest[:3]}`")
+            raise PatternError(f"invalid or unsupported Perl syntax: `{bad.group() if bad else rest[:3]}`")
         on, off = flags.group(1).replace("U", ""), (flags.group(2) or "")[1:].replace("U", "")
         text = f"(?{on}{'-' + off if off else ''}:" if on or off else "(?:"
         self.out.append(text)
@@ -283,17 +283,17 @@ class _Translator:
         match = re.compile(r"(?:[*+?]|\{(\d+)(?:,(\d*))?\})\??").match(pattern, self.at)
         assert match is not None
         if not repeatable:
-            raise BadPattern(f"missing argument to repetition operator: `{match.group()}`")
+            raise PatternError(f"missing argument to repetition operator: `{match.group()}`")
         low, high = match.group(1), match.group(2)
         if low is not None:
             top = int(high) if high else int(low)
             if int(low) > _MAX_REPEAT or top > _MAX_REPEAT or top < int(low):
-                raise BadPattern(f"invalid repeat count: `{match.group()}`")
+                raise PatternError(f"invalid repeat count: `{match.group()}`")
         self.out.append(match.group())
         self.at = match.end()
         following = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??").match(pattern, self.at)
         if following:
-            raise BadPattern(f"invalid nested repetition operator: `{match.group()}{following.group()}`")
+            raise PatternError(f"invalid nested repetition operator: `{match.group()}{following.group()}`")
 
 
 def _single(escaped: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clusters.kube.cel.types import Type
@@ -136,6 +136,3 @@ class Comprehension(Node):
         self.step = step
         self.result = result
         self.parts = parts
-
-
-Expr = Union[Literal, Ident, Select, Call, ListExpr, MapExpr, StructExpr, Comprehension]

@@ -51,7 +51,7 @@ class Type:
         return f"Type({self})"
 
 
-_SHOWN = {"error": "!error!", "null": "null", "duration": "duration", "timestamp": "timestamp"}
+_SHOWN = {"unspecified": "", "error": "!error!", "null": "null", "duration": "duration", "timestamp": "timestamp"}
 
 
 def shown(type_: Type) -> str:

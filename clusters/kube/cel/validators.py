@@ -8,7 +8,6 @@ from clusters.kube.cel.errors import EvaluationError, Issue
 from clusters.kube.cel.syntax import Call, Comprehension, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from clusters.kube.cel.types import Type, shown
 
-
 Final = Callable[[Node], Type]
 
 
@@ -31,12 +30,17 @@ def _call(call: Call, final: Final) -> list[Issue]:
         literal = call.args[0]
         if isinstance(literal, Literal) and not _valid(call.function, literal.value):
             return [Issue(literal.offset, f"invalid {call.function} argument")]
-    elif call.function == "format" and isinstance(call.target, Literal) and isinstance(call.target.value, str):
-        if len(call.args) == 1 and isinstance(call.args[0], ListExpr):
-            from clusters.kube.cel.library.formatting import check_literal
-
-            return check_literal(call.offset, call.target.value, call.args[0], final)
+    elif call.function == "format" and isinstance(call.target, Literal) and len(call.args) == 1:
+        return _format(call.offset, call.target.value, call.args[0], final)
     return []
+
+
+def _format(offset: int, text: object, args: Node, final: Final) -> list[Issue]:
+    if not isinstance(text, str) or not isinstance(args, ListExpr):
+        return []
+    from clusters.kube.cel.library.formatting import check_literal
+
+    return check_literal(offset, text, args, final)
 
 
 def _mismatch(node: Node, expected: Type, actual: Type) -> Issue:

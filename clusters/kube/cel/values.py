@@ -148,9 +148,6 @@ def equal(left: Any, right: Any) -> bool:
     if own is not None:
         return bool(own(right))
     if isinstance(left, list) and isinstance(right, list):
-        own = getattr(right, "cel_equal", None)
-        if own is not None:
-            return bool(own(left))
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return _equal_maps(left, right)

@@ -141,7 +141,7 @@ class ResourceCheck(_Builder):
         self.attributes = attributes
 
     def changed(self, **fields: str) -> ResourceCheck:
-        return ResourceCheck(self.authorizer, replace(self.attributes, **fields))  # type: ignore[arg-type]
+        return ResourceCheck(self.authorizer, replace(self.attributes, **fields))
 
     def namespace(self, namespace: str) -> ResourceCheck:
         return self.changed(namespace=namespace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from clusters.kube.cel import types as t
 from clusters.kube.cel.errors import EvaluationError
@@ -20,10 +20,17 @@ _FLOAT = re.compile(
 )
 _DURATION = re.compile(r"([+-]?)((?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|0)\Z")
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
-_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": _NANOS, "m": 60 * _NANOS, "h": 3600 * _NANOS}
-_RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))\Z", re.ASCII
-)
+_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": _NANOS,
+    "m": 60 * _NANOS,
+    "h": 3600 * _NANOS,
+}
+_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))\Z", re.ASCII)
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -99,7 +106,7 @@ def parse_timestamp(value: str) -> Timestamp | None:
         return None
     year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
     try:
-        base = datetime(max(year, 1), month, day, hour, minute, second, tzinfo=timezone.utc)
+        base = datetime(max(year, 1), month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
     if year == 0:
@@ -111,7 +118,7 @@ def parse_timestamp(value: str) -> Timestamp | None:
         if hours > 24 or minutes > 59:
             return None
         offset = (hours * 3600 + minutes * 60) * (-1 if match.group(8) == "-" else 1)
-    elapsed = base - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    elapsed = base - datetime(1970, 1, 1, tzinfo=UTC)
     seconds = elapsed.days * 86400 + elapsed.seconds - offset
     return Timestamp(seconds * _NANOS + int(fraction), offset)
 
@@ -139,7 +146,7 @@ def timestamp_to_string(value: Timestamp) -> str:
     from datetime import timedelta
 
     seconds, nanos = divmod(value.nanos, _NANOS)
-    local = datetime(1970, 1, 1) + timedelta(seconds=seconds + value.offset_s)
+    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds + value.offset_s)
     text = f"{local.year:04d}-{local.month:02d}-{local.day:02d}T{local.hour:02d}:{local.minute:02d}:{local.second:02d}"
     if nanos:
         text += f".{nanos:09d}".rstrip("0")

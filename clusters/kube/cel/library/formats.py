@@ -86,7 +86,9 @@ def _qualified_name(value: str) -> list[str]:
             errors += [f"prefix part {message}" for message in dns1123_subdomain(parts[0])]
     elif len(parts) > 2:
         example = regex_error(_QUALIFIED_MESSAGE, _QUALIFIED, "MyName", "my.name", "123-abc")
-        return [f"a valid label key {example} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [
+            f"a valid label key {example} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     name = parts[-1]
     if not name:
         errors.append("name part must be non-empty")
@@ -98,11 +100,11 @@ def _qualified_name(value: str) -> list[str]:
 
 
 def _uri(value: str) -> list[str]:
-    from clusters.kube.cel.library.urls import BadURL, parse_request_uri
+    from clusters.kube.cel.library.urls import URLError, parse_request_uri
 
     try:
         parse_request_uri(value)
-    except BadURL as error:
+    except URLError as error:
         return [str(error)]
     return []
 
@@ -189,8 +191,5 @@ def _constant(format_: NamedFormat) -> Callable[[], NamedFormat]:
 FUNCTIONS: Mapping[str, Sequence[Row]] = {
     "format.named": [("format-named", "(string): optional<Format>", _named)],
     "validate": [("format-validate", "Format.(string): optional<list<string>>", _validate)],
-    **{
-        f"format.{name}": [(f"format.{name}", "(): Format", _constant(format_))]
-        for name, format_ in FORMATS.items()
-    },
+    **{f"format.{name}": [(f"format.{name}", "(): Format", _constant(format_))] for name, format_ in FORMATS.items()},
 }

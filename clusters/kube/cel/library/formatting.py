@@ -37,7 +37,7 @@ _ALLOWED = {
 }  # fmt: skip
 
 
-class _BadFormat(ValueError):
+class _FormatError(ValueError):
     """Something is wrong with the format or an argument; ``culprit`` is the node, when checking."""
 
     def __init__(self, message: str, culprit: Node | None = None) -> None:
@@ -75,9 +75,9 @@ def _clauses(text: str, count: int, emit: Callable[[str, int | None, int], str])
             at += 1
             continue
         if at >= len(text):
-            raise _BadFormat("unexpected end of string" if used < count else f"index {used} out of range")
+            raise _FormatError("unexpected end of string" if used < count else f"index {used} out of range")
         if used >= count:
-            raise _BadFormat(f"index {used} out of range")
+            raise _FormatError(f"index {used} out of range")
         precision: int | None = None
         if text[at] == ".":
             end = at + 1
@@ -85,9 +85,9 @@ def _clauses(text: str, count: int, emit: Callable[[str, int | None, int], str])
                 end += 1
             wrong = "could not parse formatting clause: error while parsing precision: "
             if end >= len(text):
-                raise _BadFormat(wrong + "could not find end of precision specifier")
+                raise _FormatError(wrong + "could not find end of precision specifier")
             if end == at + 1:
-                raise _BadFormat(
+                raise _FormatError(
                     wrong + 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
                 )
             precision = int(text[at + 1 : end])
@@ -95,7 +95,7 @@ def _clauses(text: str, count: int, emit: Callable[[str, int | None, int], str])
         verb = text[at]
         at += 1
         if verb not in "sdfebxXo":
-            raise _BadFormat(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
+            raise _FormatError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
         out.append(emit(verb, precision, used))
         used += 1
     return "".join(out)
@@ -107,12 +107,12 @@ def format_string(text: str, args: list[Any]) -> str:
 
     try:
         return _clauses(text, len(args), emit)
-    except _BadFormat as error:
+    except _FormatError as error:
         raise EvaluationError(str(error)) from error
 
 
-def _wrong(verb: str, type_: Type, culprit: Node | None = None) -> _BadFormat:
-    return _BadFormat(f"error during formatting: {_WORDS[verb.lower()]}, was given {type_.name}", culprit)
+def _wrong(verb: str, type_: Type, culprit: Node | None = None) -> _FormatError:
+    return _FormatError(f"error during formatting: {_WORDS[verb.lower()]}, was given {type_.name}", culprit)
 
 
 def _formatted(verb: str, precision: int | None, value: Any) -> str:
@@ -189,7 +189,7 @@ def _key(key: Any) -> str:
         return go_quote(key)
     if type(key) in (bool, int, Uint):
         return _string(key)
-    raise _BadFormat(f"error during formatting: no formatting function for map key of type {type_of(key).name}")
+    raise _FormatError(f"error during formatting: no formatting function for map key of type {type_of(key).name}")
 
 
 def _nested(value: Any) -> str:
@@ -206,7 +206,7 @@ def _nested(value: Any) -> str:
     if kind is Timestamp or kind is Duration:
         return f"{'timestamp' if kind is Timestamp else 'duration'}({go_quote(_string(value))})"
     if kind not in (bool, int, Uint, type(None), Type) and not isinstance(value, (list, dict)):
-        raise _BadFormat(f"error during formatting: no formatting function for {type_of(value).name}")
+        raise _FormatError(f"error during formatting: no formatting function for {type_of(value).name}")
     return _string(value)
 
 
@@ -222,7 +222,7 @@ def check_literal(offset: int, text: str, args: ListExpr, final: Callable[[Node]
 
     try:
         _clauses(text, len(args.elements), emit)
-    except _BadFormat as error:
+    except _FormatError as error:
         at = error.culprit.offset if error.culprit is not None else offset
         return [Issue(at, str(error))]
     if len(args.elements) > seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 from clusters.kube.cel import operators as ops
@@ -19,7 +20,7 @@ def _is_sorted(values: list[Any]) -> bool:
     for value in values:
         if type_of(value).kind not in _COMPARABLE:
             raise no_such_overload()
-    return all(_compared(left, right) <= 0 for left, right in zip(values, values[1:], strict=False))
+    return all(_compared(left, right) <= 0 for left, right in pairwise(values))
 
 
 def _compared(left: Any, right: Any) -> int:
@@ -100,7 +101,11 @@ def _sort_by_keys(values: list[Any], keys: list[Any]) -> list[Any]:
         raise EvaluationError("list elements must be comparable")
     if any(type_of(key) != first for key in keys):
         raise EvaluationError("list elements must have the same type")
-    order = sorted(range(len(values)), key=cmp_to_key(lambda a, b: compare(keys[a], keys[b])))
+
+    def by_key(a: int, b: int) -> int:
+        return compare(keys[a], keys[b])
+
+    order = sorted(range(len(values)), key=cmp_to_key(by_key))
     return [values[index] for index in order]
 
 
@@ -142,8 +147,7 @@ FUNCTIONS: Mapping[str, Sequence[Row]] = {
     ],
     "sort": [(f"list_{kind}_sort", f"list<{kind}>.(): list<{kind}>", _sort) for kind in _COMPARABLE],
     "@sortByAssociatedKeys": [
-        (f"list_{kind}_sortByAssociatedKeys", f"list<T>.(list<{kind}>): list<T>", _sort_by_keys)
-        for kind in _COMPARABLE
+        (f"list_{kind}_sortByAssociatedKeys", f"list<T>.(list<{kind}>): list<T>", _sort_by_keys) for kind in _COMPARABLE
     ],
     "lists.range": [("lists_range", "(int): list<int>", lambda count: list(range(count)))],
     "reverse": [("list_reverse", "list<T>.(): list<T>", lambda values: values[::-1])],

@@ -14,7 +14,8 @@ from clusters.kube.cel.values import ABSENT, Opaque, equal
 
 OBJECT = "Object"
 JSON_PATCH_TYPE = t.struct(
-    "JSONPatch", {"op": (t.STRING, "op"), "path": (t.STRING, "path"), "from": (t.STRING, "from"), "value": (t.DYN, "value")}
+    "JSONPatch",
+    {"op": (t.STRING, "op"), "path": (t.STRING, "path"), "from": (t.STRING, "from"), "value": (t.DYN, "value")},
 )
 
 
@@ -43,6 +44,13 @@ class ObjectValue(dict[str, Any]):
     @property
     def cel_type(self) -> Type:
         return object_type(self.type_name)
+
+    def cel_lookup(self, key: Any) -> Any:
+        # A field that was not set reads as null.
+        return self.get(key)
+
+    def cel_has(self, field: str) -> bool:
+        return field in self
 
     def cel_equal(self, other: object) -> bool:
         return isinstance(other, ObjectValue) and self.type_name == other.type_name and equal(dict(self), dict(other))

@@ -19,7 +19,7 @@ def _quoted(text: str) -> str:
     return go_quote(text)
 
 
-class BadAddress(ValueError):
+class AddressError(ValueError):
     """Why netip would not parse it."""
 
 
@@ -68,29 +68,29 @@ def _parse_v4(text: str) -> IPv4Address:
     for index, char in enumerate(text):
         if char.isdigit() and char < "\x80":
             if digits == 1 and value == 0:
-                raise BadAddress("IPv4 field has octet with leading zero")
+                raise AddressError("IPv4 field has octet with leading zero")
             value = value * 10 + int(char)
             digits += 1
             if value > 255:
-                raise BadAddress("IPv4 field has value >255")
+                raise AddressError("IPv4 field has value >255")
         elif char == ".":
             if index == 0 or index == len(text) - 1 or text[index - 1] == ".":
-                raise BadAddress(f"IPv4 field must have at least one digit (at {_quoted(text[index:])})")
+                raise AddressError(f"IPv4 field must have at least one digit (at {_quoted(text[index:])})")
             if len(fields) == 3:
-                raise BadAddress("IPv4 address too long")
+                raise AddressError("IPv4 address too long")
             fields.append(value)
             value, digits = 0, 0
         else:
-            raise BadAddress(f"unexpected character (at {_quoted(text[index:])})")
+            raise AddressError(f"unexpected character (at {_quoted(text[index:])})")
     if len(fields) < 3:
-        raise BadAddress("IPv4 address too short")
+        raise AddressError("IPv4 address too short")
     return IPv4Address(".".join(str(each) for each in (*fields, value)))
 
 
 def _parse_v6(text: str) -> IPv6Address:
     body, mark, zone = text.partition("%")
     if mark and not zone:
-        raise BadAddress("zone must be a non-empty string")
+        raise AddressError("zone must be a non-empty string")
     rest, groups, gap = body, 0, False
     if rest.startswith("::"):
         gap, rest = True, rest[2:]
@@ -99,14 +99,18 @@ def _parse_v6(text: str) -> IPv6Address:
         while length < len(rest) and rest[length] in _HEX:
             length += 1
             if length > 4:
-                raise BadAddress(f"each group must have 4 or less digits (at {_quoted(rest)})")
+                raise AddressError(f"each group must have 4 or less digits (at {_quoted(rest)})")
         if length == 0:
-            raise BadAddress(f"each colon-separated field must have at least one digit (at {_quoted(rest)})")
+            raise AddressError(f"each colon-separated field must have at least one digit (at {_quoted(rest)})")
         if length < len(rest) and rest[length] == ".":
             if not gap and groups != 6:
-                raise BadAddress(f"embedded IPv4 address must replace the final 2 fields of the address (at {_quoted(rest)})")
+                raise AddressError(
+                    f"embedded IPv4 address must replace the final 2 fields of the address (at {_quoted(rest)})"
+                )
             if groups + 2 > 8:
-                raise BadAddress(f"too many hex fields to fit an embedded IPv4 at the end of the address (at {_quoted(rest)})")
+                raise AddressError(
+                    f"too many hex fields to fit an embedded IPv4 at the end of the address (at {_quoted(rest)})"
+                )
             _parse_v4(rest)
             rest, groups = "", groups + 2
             break
@@ -115,20 +119,20 @@ def _parse_v6(text: str) -> IPv6Address:
         if not rest:
             break
         if rest[0] != ":":
-            raise BadAddress(f"unexpected character, want colon (at {_quoted(rest)})")
+            raise AddressError(f"unexpected character, want colon (at {_quoted(rest)})")
         if len(rest) == 1:
-            raise BadAddress(f"colon must be followed by more characters (at {_quoted(rest)})")
+            raise AddressError(f"colon must be followed by more characters (at {_quoted(rest)})")
         rest = rest[1:]
         if rest[0] == ":":
             if gap:
-                raise BadAddress(f"multiple :: in address (at {_quoted(rest)})")
+                raise AddressError(f"multiple :: in address (at {_quoted(rest)})")
             gap, rest = True, rest[1:]
     if rest:
-        raise BadAddress(f"trailing garbage after address (at {_quoted(rest)})")
+        raise AddressError(f"trailing garbage after address (at {_quoted(rest)})")
     if groups < 8 and not gap:
-        raise BadAddress("address string too short")
+        raise AddressError("address string too short")
     if groups == 8 and gap:
-        raise BadAddress("the :: must expand to at least one field of zeros")
+        raise AddressError("the :: must expand to at least one field of zeros")
     return IPv6Address(body)
 
 
@@ -140,17 +144,19 @@ def _parse_addr(text: str) -> IPv4Address | IPv6Address:
             if char == ":":
                 return _parse_v6(text)
             if char == "%":
-                raise BadAddress("missing IPv6 address")
-        except BadAddress as error:
-            raise BadAddress(f"ParseAddr({_quoted(text)}): {error}") from error
-    raise BadAddress(f"ParseAddr({_quoted(text)}): unable to parse IP")
+                raise AddressError("missing IPv6 address")
+        except AddressError as error:
+            raise AddressError(f"ParseAddr({_quoted(text)}): {error}") from error
+    raise AddressError(f"ParseAddr({_quoted(text)}): unable to parse IP")
 
 
 def _parse_ip(text: str) -> IP:
     try:
         address = _parse_addr(text)
-    except BadAddress as error:
-        raise EvaluationError(f"IP Address {_quoted(text)} parse error during conversion from string: {error}") from error
+    except AddressError as error:
+        raise EvaluationError(
+            f"IP Address {_quoted(text)} parse error during conversion from string: {error}"
+        ) from error
     if "%" in text:
         raise EvaluationError(f"IP address {_quoted(text)} with zone value is not allowed")
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
@@ -162,19 +168,19 @@ def _parse_prefix(text: str) -> CIDR:
     wrong = f"netip.ParsePrefix({_quoted(text)}): "
     head, slash, tail = text.rpartition("/")
     if not slash:
-        raise BadAddress(wrong + "no '/'")
+        raise AddressError(wrong + "no '/'")
     try:
         address = _parse_addr(head)
-    except BadAddress as error:
-        raise BadAddress(wrong + str(error)) from error
+    except AddressError as error:
+        raise AddressError(wrong + str(error)) from error
     if "%" in head:
-        raise BadAddress(wrong + "IPv6 zones cannot be present in a prefix")
+        raise AddressError(wrong + "IPv6 zones cannot be present in a prefix")
     if len(tail) > 1 and not "1" <= tail[0] <= "9":
-        raise BadAddress(wrong + f"bad bits after slash: {_quoted(tail)}")
+        raise AddressError(wrong + f"bad bits after slash: {_quoted(tail)}")
     if not tail or not (tail.isascii() and tail.isdigit()):
-        raise BadAddress(wrong + f"bad bits after slash: {_quoted(tail)}")
+        raise AddressError(wrong + f"bad bits after slash: {_quoted(tail)}")
     if int(tail) > address.max_prefixlen:
-        raise BadAddress(wrong + "prefix length out of range")
+        raise AddressError(wrong + "prefix length out of range")
     return CIDR(address, int(tail))
 
 
@@ -182,7 +188,7 @@ def _parse_cidr(text: str) -> CIDR:
     prefix = "network address parse error during conversion from string: "
     try:
         cidr = _parse_prefix(text)
-    except BadAddress as error:
+    except AddressError as error:
         raise EvaluationError(f"{prefix}{prefix}{error}") from error
     if isinstance(cidr.address, IPv6Address) and cidr.address.ipv4_mapped is not None:
         raise EvaluationError(f"{prefix}IPv4-mapped IPv6 address {_quoted(text)} is not allowed")
@@ -225,9 +231,7 @@ def _contains_cidr_string(cidr: CIDR, text: str) -> bool:
 def _is_global_unicast(ip: IP) -> bool:
     address = ip.address
     broadcast = address.version == 4 and int(address) == 0xFFFFFFFF
-    return not (
-        address.is_unspecified or address.is_loopback or address.is_multicast or _link_local(ip) or broadcast
-    )
+    return not (address.is_unspecified or address.is_loopback or address.is_multicast or _link_local(ip) or broadcast)
 
 
 def _link_local(ip: IP) -> bool:

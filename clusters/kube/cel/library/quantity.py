@@ -14,9 +14,7 @@ _SHAPE = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _NANO = 10**9
-_WRONG = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX = "unable to parse quantity's suffix"
 
 
@@ -99,7 +97,8 @@ def _combined(left: Quantity, right: Quantity, sign: int) -> Quantity:
 def _approximate(quantity: Quantity) -> float:
     if quantity.scale is None or quantity.scale >= 0:
         return quantity.nanos / _NANO
-    return (quantity.nanos * 10**-quantity.scale // _NANO) * float(f"1e{quantity.scale}")
+    unscaled: int = quantity.nanos * 10**-quantity.scale // _NANO
+    return unscaled * float(f"1e{quantity.scale}")
 
 
 def _whole(value: int) -> Quantity:

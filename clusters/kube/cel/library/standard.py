@@ -74,7 +74,9 @@ def _comparisons(name: str) -> Sequence[Row]:
         for right in numbers:
             tail = suffixes[left] if left == right else f"{suffixes[left]}_{suffixes[right]}"
             rows.append((f"{name}_{tail}", f"({left}, {right}): bool", None))
-    rows += [(f"{name}_{each}", f"({each}, {each}): bool", None) for each in ("string", "bytes", "timestamp", "duration")]
+    rows += [
+        (f"{name}_{each}", f"({each}, {each}): bool", None) for each in ("string", "bytes", "timestamp", "duration")
+    ]
     return rows
 
 
@@ -141,7 +143,8 @@ FUNCTIONS: Mapping[str, Sequence[Row]] = {
     "bytes": [("bytes_to_bytes", "(bytes): bytes", _same), ("string_to_bytes", "(string): bytes", c.string_to_bytes)],
     "double": [
         ("double_to_double", "(double): double", _same), ("int64_to_double", "(int): double", float),
-        ("string_to_double", "(string): double", c.string_to_double), ("uint64_to_double", "(uint): double", float),
+        ("string_to_double", "(string): double", c.string_to_double),
+        ("uint64_to_double", "(uint): double", float),
     ],
     "duration": [
         ("duration_to_duration", "(duration): duration", _same),
@@ -150,15 +153,19 @@ FUNCTIONS: Mapping[str, Sequence[Row]] = {
     ],
     "int": [
         ("int64_to_int64", "(int): int", _same), ("double_to_int64", "(double): int", c.double_to_int),
-        ("duration_to_int64", "(duration): int", c.duration_to_int), ("string_to_int64", "(string): int", c.string_to_int),
-        ("timestamp_to_int64", "(timestamp): int", c.timestamp_to_int), ("uint64_to_int64", "(uint): int", c.uint_to_int),
+        ("duration_to_int64", "(duration): int", c.duration_to_int),
+        ("string_to_int64", "(string): int", c.string_to_int),
+        ("timestamp_to_int64", "(timestamp): int", c.timestamp_to_int),
+        ("uint64_to_int64", "(uint): int", c.uint_to_int),
     ],
     "string": [
-        ("string_to_string", "(string): string", _same), ("bool_to_string", "(bool): string", c.bool_to_string),
+        ("string_to_string", "(string): string", _same),
+        ("bool_to_string", "(bool): string", c.bool_to_string),
         ("bytes_to_string", "(bytes): string", c.bytes_to_string),
         ("double_to_string", "(double): string", c.double_to_string),
         ("duration_to_string", "(duration): string", c.duration_to_string),
-        ("int64_to_string", "(int): string", str), ("timestamp_to_string", "(timestamp): string", c.timestamp_to_string),
+        ("int64_to_string", "(int): string", str),
+        ("timestamp_to_string", "(timestamp): string", c.timestamp_to_string),
         ("uint64_to_string", "(uint): string", str),
     ],
     "timestamp": [
@@ -168,7 +175,8 @@ FUNCTIONS: Mapping[str, Sequence[Row]] = {
     ],
     "uint": [
         ("uint64_to_uint64", "(uint): uint", _same), ("double_to_uint64", "(double): uint", c.double_to_uint),
-        ("int64_to_uint64", "(int): uint", c.int_to_uint), ("string_to_uint64", "(string): uint", c.string_to_uint),
+        ("int64_to_uint64", "(int): uint", c.int_to_uint),
+        ("string_to_uint64", "(string): uint", c.string_to_uint),
     ],
     "contains": [("contains_string", "string.(string): bool", _contains)],
     "endsWith": [("ends_with_string", "string.(string): bool", _ends_with)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from clusters.kube.cel.declarations import Row
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+\Z")
 def _zone(name: str) -> tzinfo:
     if ":" not in name:
         if name in ("", "UTC"):
-            return timezone.utc
+            return UTC
         from zoneinfo import ZoneInfo
 
         try:
@@ -34,7 +34,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _local(value: Timestamp, zone: str) -> datetime:
-    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=value.nanos // 10**9)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value.nanos // 10**9)
     return moment.astimezone(_zone(zone))
 
 

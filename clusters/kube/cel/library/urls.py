@@ -18,7 +18,7 @@ _HOST_OK = re.compile(r"[A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>\"%\x80-\U0010FFFF]*\Z"
 _PATH_KEPT = re.compile(r"[A-Za-z0-9\-_.~!$&'()*+,;=:@/\[\]%]*\Z")
 
 
-class BadURL(ValueError):
+class URLError(ValueError):
     """Why net/url would not parse it."""
 
 
@@ -50,18 +50,18 @@ class URL(Opaque):
 
 
 def parse_request_uri(text: str) -> URL:
-    """The URL, which must be absolute or begin with a slash; raises BadURL in net/url's words."""
+    """The URL, which must be absolute or begin with a slash; raises URLError in net/url's words."""
     try:
         return _parse(text)
-    except BadURL as error:
-        raise BadURL(f"parse {go_quote(text)}: {error}") from error
+    except URLError as error:
+        raise URLError(f"parse {go_quote(text)}: {error}") from error
 
 
 def _parse(text: str) -> URL:
     if any(char < " " or char == "\x7f" for char in text):
-        raise BadURL("net/url: invalid control character in URL")
+        raise URLError("net/url: invalid control character in URL")
     if not text:
-        raise BadURL("empty url")
+        raise URLError("empty url")
     if text == "*":
         return URL(text, "", "", "*", "")
     scheme, rest = _scheme(text)
@@ -69,7 +69,7 @@ def _parse(text: str) -> URL:
     if not rest.startswith("/"):
         if scheme:
             return URL(text, scheme, "", "", query)
-        raise BadURL("invalid URI for request")
+        raise URLError("invalid URI for request")
     host = ""
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, tail = rest[2:].partition("/")
@@ -77,7 +77,7 @@ def _parse(text: str) -> URL:
         host = _host(authority)
     bad = _BAD_ESCAPE.search(rest)
     if bad:
-        raise BadURL(f"invalid URL escape {go_quote(bad.group())}")
+        raise URLError(f"invalid URL escape {go_quote(bad.group())}")
     return URL(text, scheme, host, rest, query.partition("#")[0])
 
 
@@ -86,7 +86,7 @@ def _scheme(text: str) -> tuple[str, str]:
     if not colon or not re.match(r"[A-Za-z0-9+.\-]*\Z", head):
         return "", text
     if not head:
-        raise BadURL("missing protocol scheme")
+        raise URLError("missing protocol scheme")
     if not _SCHEME.match(head):
         return "", text
     return head.lower(), tail
@@ -95,30 +95,30 @@ def _scheme(text: str) -> tuple[str, str]:
 def _host(authority: str) -> str:
     userinfo, at, host = authority.rpartition("@")
     if at and not re.match(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*\Z", userinfo):
-        raise BadURL("net/url: invalid userinfo")
+        raise URLError("net/url: invalid userinfo")
     if host.startswith("["):
         close = host.rfind("]")
         if close < 0:
-            raise BadURL("missing ']' in host")
+            raise URLError("missing ']' in host")
         port = host[close + 1 :]
     else:
         colon = host.rfind(":")
         port = host[colon:] if colon >= 0 else ""
     if port and not re.match(r":\d*\Z", port):
-        raise BadURL(f"invalid port {go_quote(port)} after host")
+        raise URLError(f"invalid port {go_quote(port)} after host")
     bad = _BAD_ESCAPE.search(host)
     if bad:
-        raise BadURL(f"invalid URL escape {go_quote(bad.group())}")
+        raise URLError(f"invalid URL escape {go_quote(bad.group())}")
     for char in host:
         if not _HOST_OK.match(char):
-            raise BadURL(f"invalid character {go_quote(char)} in host name")
+            raise URLError(f"invalid character {go_quote(char)} in host name")
     return host
 
 
 def _to_url(text: str) -> URL:
     try:
         url = parse_request_uri(text)
-    except BadURL as error:
+    except URLError as error:
         raise EvaluationError(f"URL parse error during conversion from string: {error}") from error
     # A second, ordinary parse splits off the fragment, which a request URI does not have.
     return URL(text, url.scheme, url.host, url.path.partition("#")[0], url.query)
@@ -127,7 +127,7 @@ def _to_url(text: str) -> URL:
 def _is_url(text: str) -> bool:
     try:
         parse_request_uri(text)
-    except BadURL:
+    except URLError:
         return False
     return True
 
