@@ -79,7 +79,7 @@ def parse(text: str) -> Schedule:
         start, end = text.index("=") + 1, text.find(" ")
         if end < 0:
             # The parser of Kubernetes slices up to the missing space and recovers from its own panic.
-            raise ScheduleError(f"invalid schedule format: runtime error: slice bounds out of range [{start}:-1]")
+            raise ScheduleError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
         zone, text = text[start:end], text[end:].strip()
         if not known_zone(zone):
             raise ScheduleError(f"provided bad location {zone}: unknown time zone {zone}")

@@ -32,24 +32,31 @@ def _table() -> dict[str, list[tuple[str, str, str, str]]]:
 
 def printed(type_name: str, value: Any) -> Verbatim:
     """`value` (as the API has it) as json.Marshal prints the internal type; maps sorted, fields in Go's order."""
-    return Verbatim(_dump(tree(type_name, value)))
+    return Verbatim(_dump(tree(type_name, value, keep_empty=True)))
 
 
-def tree(type_name: str, value: Any) -> Any:
-    """The same as plain values: dicts ordered as Go's struct fields."""
+def tree(type_name: str, value: Any, *, keep_empty: bool = False) -> Any:
+    """The same as plain values: dicts ordered as Go's struct fields. Empty lists and maps are `null` unless
+    `keep_empty`: Go prints `[]` for what was given as `[]`."""
     if type_name.startswith("*"):
-        return None if value is None else tree(type_name[1:], value)
-    if type_name.startswith("[]"):
-        return [tree(type_name[2:], each) for each in value] if value and type_name != "[]byte" else value or None
-    if type_name.startswith("map:"):
-        return {name: tree(type_name[4:], value[name]) for name in sorted(value)} if value else None
+        return None if value is None else tree(type_name[1:], value, keep_empty=keep_empty)
+    if type_name.startswith(("[]", "map:")):
+        if value is None or (not value and not keep_empty):
+            return None
+        if type_name == "[]byte":
+            return value
+        if type_name.startswith("[]"):
+            return [tree(type_name[2:], each, keep_empty=keep_empty) for each in value]
+        return {name: tree(type_name[4:], value[name], keep_empty=keep_empty) for name in sorted(value)}
     rows = _table().get(type_name)
     if rows is None:
         return _ZERO.get(type_name) if value is None else value
-    return _struct(type_name, rows, value or {})
+    return _struct(type_name, rows, value or {}, keep_empty)
 
 
-def _struct(type_name: str, rows: list[tuple[str, str, str, str]], value: dict[str, Any]) -> dict[str, Any]:
+def _struct(
+    type_name: str, rows: list[tuple[str, str, str, str]], value: dict[str, Any], keep_empty: bool
+) -> dict[str, Any]:
     if type_name == "core.PodSpec":
         host = {name: value[name] for name in _HOST_FIELDS if name in value}
         if host:
@@ -58,10 +65,10 @@ def _struct(type_name: str, rows: list[tuple[str, str, str, str]], value: dict[s
     for name, api_name, field_type, flag in rows:
         if flag == "i":
             inlined = value.get("metadata") if field_type == "meta.ObjectMeta" else value
-            fields |= tree(field_type, inlined)
+            fields |= tree(field_type, inlined, keep_empty=keep_empty)
             continue
-        shown = tree(field_type, value.get(api_name))
-        if flag != "o" or shown not in (None, "", 0, False, {}):
+        shown = tree(field_type, value.get(api_name), keep_empty=keep_empty)
+        if flag != "o" or shown not in (None, "", 0, False, {}, []):
             fields[name] = shown
     return fields
 
