@@ -92,11 +92,11 @@ class Library:
 
     def __init__(
         self,
-        functions: Mapping[str, Sequence[Row]],
+        rows: Callable[[str], Sequence[Row]],
         types: Mapping[str, Type],
         resolve_type: Callable[[str], Type | None] | None = None,
     ) -> None:
-        self._rows = functions
+        self._rows = rows
         self._types = types
         self._resolve_type = resolve_type
         self._functions: dict[str, Function] = {}
@@ -104,8 +104,8 @@ class Library:
     def function(self, name: str) -> Function | None:
         found = self._functions.get(name)
         if found is None:
-            rows = self._rows.get(name)
-            if rows is None:
+            rows = self._rows(name)
+            if not rows:
                 return None
             found = Function(name, [Overload(*row) for row in rows])
             self._functions[name] = found

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from clusters.kube.cel import library
 from clusters.kube.cel import types as t
 from clusters.kube.cel.checker import Checker
-from clusters.kube.cel.declarations import Library, Row
+from clusters.kube.cel.declarations import Library
 from clusters.kube.cel.errors import CompileError, CostExceeded, Issue, ResultTypeError, render
 from clusters.kube.cel.frames import Evaluate, Frame
 from clusters.kube.cel.parser import parse
@@ -142,11 +143,13 @@ def _constructor(name: str) -> Callable[[dict[str, Any]], Any]:
     return constructor(name)
 
 
+_TYPES = {**t.STANDARD_TYPES, t.IP.name: t.type_of_type(t.IP), t.CIDR.name: t.type_of_type(t.CIDR)}
+
+
 @lru_cache(maxsize=1)
 def base_library() -> Library:
     """The functions of the Kubernetes 1.36 base environment."""
-    functions, types = _base_tables()
-    return Library(functions, types)
+    return Library(library.rows, _TYPES)
 
 
 @lru_cache(maxsize=1)
@@ -154,18 +157,4 @@ def patch_library() -> Library:
     """The base environment plus what mutating policies may construct."""
     from clusters.kube.cel.library import mutation
 
-    functions, types = _base_tables()
-    return Library({**functions, **mutation.FUNCTIONS}, types, mutation.resolve_type)
-
-
-def _base_tables() -> tuple[dict[str, Sequence[Row]], dict[str, Type]]:
-    from clusters.kube.cel.library import tables
-
-    functions: dict[str, Sequence[Row]] = {}
-    for table in tables():
-        for name, rows in table.items():
-            functions[name] = [*functions.get(name, ()), *rows]
-    types = dict(t.STANDARD_TYPES)
-    for type_ in (t.IP, t.CIDR):
-        types[type_.name] = t.type_of_type(type_)
-    return functions, types
+    return Library(lambda name: mutation.FUNCTIONS.get(name) or library.rows(name), _TYPES, mutation.resolve_type)

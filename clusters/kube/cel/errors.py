@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_REPORTED = 100
 MAX_SNIPPET_BYTES = 16384
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(NamedTuple):
     """One compile error: where (code point offset, or -1 for nowhere) and what."""
 
     offset: int
