@@ -210,9 +210,7 @@ def main() -> None:
 
     token = Path(options.token_file).read_text().strip() if options.token_file else None
     tls = tls_context(options.ca, options.cert, options.key) if parts.scheme == "https" else None
-    work = run(
-        options.url, call, connections=options.connections, requests=options.requests, tls=tls, token=token
-    )
+    work = run(options.url, call, connections=options.connections, requests=options.requests, tls=tls, token=token)
     try:
         import uvloop
     except ImportError:

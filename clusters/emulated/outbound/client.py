@@ -14,6 +14,7 @@ import asyncio
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from clusters.emulated.clock import Clock
@@ -22,15 +23,15 @@ from clusters.emulated.outbound.deadline import Deadline
 from clusters.emulated.outbound.dial import Address, Resolve, dial
 from clusters.emulated.outbound.errors import (
     BodyError,
-    ConnectionBroken,
-    DeadlineExceeded,
+    ConnectionBrokenError,
+    DeadlineExceededError,
     DialError,
     HandshakeError,
     OutboundError,
     UrlError,
 )
 from clusters.emulated.outbound.response import OutboundResponse, ResponseReader
-from clusters.emulated.outbound.verify import CertificateRefused, load_roots, verify_server_certificate
+from clusters.emulated.outbound.verify import CertificateRefusedError, load_roots, verify_server_certificate
 from clusters.emulated.outbound.wire import TlsWire, Wire
 
 _DIAL_TIMEOUT_S = 30.0
@@ -111,7 +112,7 @@ class OutboundClient:
                 return BodyError(text)
             if client_timeout:
                 text += " (Client.Timeout exceeded while awaiting headers)"
-            return UrlError(method, call.url, DeadlineExceeded(text))
+            return UrlError(method, call.url, DeadlineExceededError(text))
 
         async with Deadline(self._clock, timeout_s, overrun):
             return await call.run()
@@ -148,9 +149,7 @@ class OutboundClient:
             address = await target.resolve(target.host, target.port)
         else:
             address = Address(target.host, target.port)
-        async with Deadline(
-            self._clock, _DIAL_TIMEOUT_S, lambda: DialError(f"dial tcp {address}: i/o timeout")
-        ):
+        async with Deadline(self._clock, _DIAL_TIMEOUT_S, lambda: DialError(f"dial tcp {address}: i/o timeout")):
             stream = await dial(address)
         if target.scheme != "https":
             return Wire(stream)
@@ -179,7 +178,7 @@ class OutboundClient:
         roots = load_roots(_system_roots_pem() if trust.ca_pem is None else trust.ca_pem)
         try:
             verify_server_certificate(wire.peer_chain(), roots, server_name, self._clock.now_s())
-        except CertificateRefused as refusal:
+        except CertificateRefusedError as refusal:
             raise HandshakeError(f"tls: failed to verify certificate: {refusal}") from refusal
 
     def _context(self, trust: Trust) -> ssl.SSLContext:
@@ -252,9 +251,7 @@ class _Call:
             if self.method != "HEAD":
                 self.method = "GET"
             self.body = b""
-            self.headers = [
-                (name, value) for name, value in self.headers if not name.lower().startswith("content-")
-            ]
+            self.headers = [(name, value) for name, value in self.headers if not name.lower().startswith("content-")]
         if urlsplit(self.url).hostname != before.hostname:
             secret = ("authorization", "cookie", "www-authenticate")
             self.headers = [(name, value) for name, value in self.headers if name.lower() not in secret]
@@ -265,7 +262,7 @@ class _Call:
             wire, reused = await self.client.connect(target)
             try:
                 return await self._exchange(target, wire, reused)
-            except ConnectionBroken:
+            except ConnectionBrokenError:
                 wire.close()
                 if not (reused and self.method in _REPLAYABLE):
                     raise
@@ -302,7 +299,6 @@ def _system_roots_pem() -> bytes:
     if path is None:
         return b""
     try:
-        with open(path, "rb") as bundle:
-            return bundle.read()
+        return Path(path).read_bytes()
     except OSError:
         return b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+from pathlib import Path
 
 
 def load_credential(context: ssl.SSLContext, certificate_pem: bytes, key_pem: bytes) -> None:
@@ -20,4 +21,4 @@ def load_credential(context: ssl.SSLContext, certificate_pem: bytes, key_pem: by
     finally:
         os.close(descriptor)
         if not path.startswith("/proc/"):
-            os.unlink(path)
+            Path(path).unlink()

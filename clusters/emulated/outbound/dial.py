@@ -69,9 +69,13 @@ class ByteStream(asyncio.Protocol):
             self._readable.set_result(None)
 
     @property
-    def quiet(self) -> bool:
-        """Whether it is open and nothing has arrived."""
-        return not (self._ended or self._received or self._transport.is_closing())
+    def open(self) -> bool:
+        return not (self._ended or self._transport.is_closing())
+
+    def take(self) -> bytes:
+        """What has arrived by now, without waiting."""
+        data, self._received = self._received, b""
+        return data
 
     async def read(self) -> bytes:
         """What arrived next; b"" at the end. Raises the OSError that ended it."""
@@ -82,8 +86,7 @@ class ByteStream(asyncio.Protocol):
                 return b""
             self._readable = asyncio.get_running_loop().create_future()
             await self._readable
-        data, self._received = self._received, b""
-        return data
+        return self.take()
 
     def write(self, data: bytes) -> None:
         """Sends; if the connection is gone, the next `read` tells why."""

@@ -33,15 +33,15 @@ class HandshakeError(OutboundError):
     """TLS was not established, or the server's certificate was refused. Nothing was sent."""
 
 
-class ConnectionBroken(OutboundError):
+class ConnectionBrokenError(OutboundError):
     """The connection ended before a response head; whether the server acted is unknown."""
 
 
-class MalformedResponse(OutboundError):
+class MalformedResponseError(OutboundError):
     """What came back is not HTTP."""
 
 
-class DeadlineExceeded(OutboundError):
+class DeadlineExceededError(OutboundError):
     """The caller's time was up."""
 
 

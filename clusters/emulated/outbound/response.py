@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from clusters.emulated.outbound.errors import BodyError, ConnectionBroken, MalformedResponse, OutboundError
+from clusters.emulated.outbound.errors import BodyError, ConnectionBrokenError, MalformedResponseError, OutboundError
 from clusters.kube.gostring import quote
 
 _HEAD_BYTES_MAX = 10 << 20
@@ -68,7 +68,7 @@ class ResponseReader:
             head = await self._one_head()
             if head.status >= 200 or head.status == 101:
                 return head
-        raise MalformedResponse("net/http: too many 1xx informational responses")
+        raise MalformedResponseError("net/http: too many 1xx informational responses")
 
     async def _one_head(self) -> ResponseHead:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
@@ -77,7 +77,7 @@ class ResponseReader:
                 # Complain of a wrong status line without waiting for a head that may never end.
                 _status_line(line)
             if len(self._buffer) > _HEAD_BYTES_MAX:
-                raise MalformedResponse(
+                raise MalformedResponseError(
                     f"net/http: server response headers exceeded {_HEAD_BYTES_MAX} bytes; aborted"
                 )
             data = await self._wire.read()
@@ -97,7 +97,7 @@ class ResponseReader:
             body = await self._chunked()
         elif length := head.header("content-length"):
             if not length.isdigit():
-                raise MalformedResponse(f"{_BROKEN}bad Content-Length {quote(length)}")
+                raise MalformedResponseError(f"{_BROKEN}bad Content-Length {quote(length)}")
             body = await self._exactly(int(length))
         else:
             self.keeps_alive = False
@@ -110,7 +110,7 @@ class ResponseReader:
     async def _more(self) -> bool:
         try:
             data = await self._wire.read()
-        except ConnectionBroken as error:
+        except ConnectionBrokenError as error:
             raise BodyError(str(error)) from error
         self._buffer += data
         return bool(data)
@@ -164,12 +164,12 @@ def _status_line(line: bytes) -> tuple[int, str, bool]:
     text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
     version, space, rest = text.partition(" ")
     if not space:
-        raise MalformedResponse(f"{_BROKEN}malformed HTTP response {quote(text)}")
+        raise MalformedResponseError(f"{_BROKEN}malformed HTTP response {quote(text)}")
     code, _, reason = rest.lstrip(" ").partition(" ")
     if len(code) != 3 or not (code.isascii() and code.isdigit()):
-        raise MalformedResponse(f"{_BROKEN}malformed HTTP status code {quote(code)}")
+        raise MalformedResponseError(f"{_BROKEN}malformed HTTP status code {quote(code)}")
     if _VERSION.match(version) is None:
-        raise MalformedResponse(f"{_BROKEN}malformed HTTP version {quote(version)}")
+        raise MalformedResponseError(f"{_BROKEN}malformed HTTP version {quote(version)}")
     return int(code), reason, version == "HTTP/1.0"
 
 
@@ -177,25 +177,25 @@ def _header(line: bytes) -> tuple[str, str]:
     text = line.decode("utf-8", "surrogateescape")
     name, colon, value = text.partition(":")
     if not colon:
-        raise MalformedResponse(f"{_BROKEN}malformed MIME header: missing colon: {quote(text)}")
+        raise MalformedResponseError(f"{_BROKEN}malformed MIME header: missing colon: {quote(text)}")
     if not name or " " in name:
-        raise MalformedResponse(f"{_BROKEN}malformed MIME header line: {text}")
+        raise MalformedResponseError(f"{_BROKEN}malformed MIME header line: {text}")
     return name.lower(), value.strip()
 
 
 def _ended_early(received: bytes) -> OutboundError:
     """Why a head that stops in its middle is wrong; Go reads the cut line as if it were whole."""
     if not received:
-        return ConnectionBroken("EOF")
+        return ConnectionBrokenError("EOF")
     status_line, *lines = received.split(b"\n")
     try:
         _status_line(status_line)
         for line in lines:
             if line.strip():
                 _header(line.rstrip(b"\r"))
-    except MalformedResponse as error:
+    except MalformedResponseError as error:
         return error
-    return ConnectionBroken(f"{_BROKEN}unexpected EOF")
+    return ConnectionBrokenError(f"{_BROKEN}unexpected EOF")
 
 
 def _decompressed(body: bytes) -> bytes:

@@ -21,7 +21,7 @@ _CHAIN_LENGTH_MAX = 10
 _LABEL_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-class CertificateRefused(Exception):
+class CertificateRefusedError(Exception):
     """The text after `tls: failed to verify certificate: `."""
 
 
@@ -45,20 +45,20 @@ def load_roots(pem: bytes) -> list[Certificate]:
 def verify_server_certificate(
     chain_der: Sequence[bytes], roots: Sequence[Certificate], server_name: str, now_s: float
 ) -> None:
-    """Raises `CertificateRefused` unless the leaf `chain_der[0]` is good for `server_name` at `now_s`."""
+    """Raises `CertificateRefusedError` unless the leaf `chain_der[0]` is good for `server_name` at `now_s`."""
     from cryptography import x509
 
     try:
         leaf, *intermediates = [x509.load_der_x509_certificate(der) for der in chain_der]
     except ValueError as error:
-        raise CertificateRefused(f"x509: malformed certificate: {error}") from error
+        raise CertificateRefusedError(f"x509: malformed certificate: {error}") from error
     now = datetime.fromtimestamp(now_s, UTC)
     _check_dates(leaf, now)
     _check_host(leaf, server_name)
     if leaf not in roots:
         _check_issuer([leaf], roots, intermediates, now)
     if not _allows_server_auth(leaf):
-        raise CertificateRefused("x509: certificate specifies an incompatible key usage")
+        raise CertificateRefusedError("x509: certificate specifies an incompatible key usage")
 
 
 def _check_dates(certificate: Certificate, now: datetime) -> None:
@@ -66,7 +66,7 @@ def _check_dates(certificate: Certificate, now: datetime) -> None:
     if before <= now <= after:
         return
     relation = f"before {_rfc3339(before)}" if now < before else f"after {_rfc3339(after)}"
-    raise CertificateRefused(
+    raise CertificateRefusedError(
         f"x509: certificate has expired or is not yet valid: current time {_rfc3339(now)} is {relation}"
     )
 
@@ -88,20 +88,18 @@ def _check_host(leaf: Certificate, host: str) -> None:
     elif any(_name_matches(name, host) for name in names):
         return
     if not has_extension and _labels_match(_common_name(leaf), host.lower().rstrip(".").split(".")):
-        raise CertificateRefused("x509: certificate relies on legacy Common Name field, use SANs instead")
+        raise CertificateRefusedError("x509: certificate relies on legacy Common Name field, use SANs instead")
     if address is not None and not addresses:
-        raise CertificateRefused(
+        raise CertificateRefusedError(
             f"x509: cannot validate certificate for {host} because it doesn't contain any IP SANs"
         )
     valid = [str(candidate) for candidate in addresses] if address is not None else names
     if len(valid) >= _NAMES_SHOWN_MAX:
         what = "names" if address is None else "IP SANs"
-        raise CertificateRefused(
-            f"x509: certificate is valid for {len(valid)} {what}, but none matched {host}"
-        )
+        raise CertificateRefusedError(f"x509: certificate is valid for {len(valid)} {what}, but none matched {host}")
     if not valid:
-        raise CertificateRefused(f"x509: certificate is not valid for any names, but wanted to match {host}")
-    raise CertificateRefused(f"x509: certificate is valid for {', '.join(valid)}, not {host}")
+        raise CertificateRefusedError(f"x509: certificate is not valid for any names, but wanted to match {host}")
+    raise CertificateRefusedError(f"x509: certificate is valid for {', '.join(valid)}, not {host}")
 
 
 def _alternative_names(
@@ -157,7 +155,7 @@ def _labels_match(pattern: str, labels: list[str]) -> bool:
         return False
     parts = pattern.lower().split(".")
     return len(parts) == len(labels) and all(
-        part == label or (i == 0 and part == "*") for i, (part, label) in enumerate(zip(parts, labels))
+        part == label or (i == 0 and part == "*") for i, (part, label) in enumerate(zip(parts, labels, strict=True))
     )
 
 
@@ -179,19 +177,19 @@ def _check_issuer(
 ) -> None:
     """Looks for a way from the end of `chain` to a root. A signature that does not fit becomes Go's hint."""
     child = chain[-1]
-    hint: tuple[CertificateRefused, Certificate] | None = None
-    beyond: CertificateRefused | None = None
+    hint: tuple[CertificateRefusedError, Certificate] | None = None
+    beyond: CertificateRefusedError | None = None
     for parent, is_root in _potential_parents(child, chain, roots, intermediates):
         try:
             _check_signature(child, parent)
-        except CertificateRefused as refusal:
+        except CertificateRefusedError as refusal:
             hint = hint or (refusal, parent)
             continue
         try:
             _check_dates(parent, now)
             if not is_root:
                 _check_issuer([*chain, parent], roots, intermediates, now)
-        except CertificateRefused as refusal:
+        except CertificateRefusedError as refusal:
             # An authority that did sign, but is no good itself, is named as the fault.
             beyond = refusal
             continue
@@ -205,7 +203,7 @@ def _check_issuer(
             f" (possibly because of {quote(str(obstacle))} while trying to verify candidate authority "
             f"certificate {quote(_shown_name(candidate))})"
         )
-    raise CertificateRefused(text)
+    raise CertificateRefusedError(text)
 
 
 def _potential_parents(
@@ -236,7 +234,7 @@ def _check_signature(child: Certificate, parent: Certificate) -> None:
     except x509.ExtensionNotFound:
         may_sign = True
     if not (is_ca and may_sign):
-        raise CertificateRefused(
+        raise CertificateRefusedError(
             "x509: invalid signature: parent certificate cannot sign this kind of certificate"
         )
     try:
@@ -249,7 +247,7 @@ def _check_signature(child: Certificate, parent: Certificate) -> None:
             text = "x509: Ed25519 verification failure"
         else:
             text = "crypto/rsa: verification error"
-        raise CertificateRefused(text) from error
+        raise CertificateRefusedError(text) from error
 
 
 def _shown_name(certificate: Certificate) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from clusters.emulated.outbound.dial import ByteStream
 from clusters.emulated.outbound.errors import (
-    ConnectionBroken,
+    ConnectionBrokenError,
     HandshakeError,
     system_call_text,
 )
@@ -49,17 +49,15 @@ class Wire:
     @property
     def usable(self) -> bool:
         """Whether the server has kept the connection open and sent nothing unasked."""
-        return self._stream.quiet
+        return self._stream.open and not self._stream.take()
 
     async def read(self) -> bytes:
         try:
             return await self._stream.read()
         except BrokenPipeError as error:
-            raise ConnectionBroken(f"write tcp {self._stream.route}: write: broken pipe") from error
+            raise ConnectionBrokenError(f"write tcp {self._stream.route}: write: broken pipe") from error
         except OSError as error:
-            raise ConnectionBroken(
-                f"read tcp {self._stream.route}: {system_call_text('read', error)}"
-            ) from error
+            raise ConnectionBrokenError(f"read tcp {self._stream.route}: {system_call_text('read', error)}") from error
 
     def write(self, data: bytes) -> None:
         """Sends `data`. If that fails, the next `read` says so."""
@@ -77,6 +75,20 @@ class TlsWire(Wire):
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+
+    @property
+    def usable(self) -> bool:
+        """Session tickets may have come unasked; a closing alert may have come along with the last response."""
+        if not self._stream.open:
+            return False
+        self._incoming.write(self._stream.take())
+        try:
+            self._tls.read(1)
+        except ssl.SSLWantReadError:
+            return True
+        except ssl.SSLError:
+            return False
+        return False
 
     async def handshake(self) -> None:
         received = b""
@@ -113,7 +125,7 @@ class TlsWire(Wire):
             except ssl.SSLZeroReturnError:
                 return b""
             except ssl.SSLError as error:
-                raise ConnectionBroken(_handshake_text(error)) from error
+                raise ConnectionBrokenError(_handshake_text(error)) from error
             data = await super().read()
             if not data:
                 return b""

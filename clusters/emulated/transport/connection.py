@@ -8,7 +8,7 @@ import ssl
 from typing import TYPE_CHECKING, Any, cast
 
 from clusters.emulated.apiserver.http import LAST_CHUNK, Closed, HttpRequest, HttpResponse
-from clusters.emulated.transport.request_head import BadRequest, RequestHead
+from clusters.emulated.transport.request_head import BadRequestError, RequestHead
 from clusters.emulated.transport.request_reader import ReceivedRequest, RequestReader
 from clusters.emulated.transport.response_head import bodyless, crash_response, response_head
 from clusters.emulated.transport.streams import ChunkWriter, UpgradedConnection
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         in_body = reader.in_body
         try:
             request = reader.next()
-        except BadRequest as refusal:
+        except BadRequestError as refusal:
             self._write(refusal.reply)
             self._close_after_reply()
             return

@@ -236,9 +236,7 @@ class HttpsServer:
                 return
             accepted.setblocking(False)
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            task = self.loop.create_task(
-                self.loop.connect_accepted_socket(lambda: Connection(self), accepted)
-            )
+            task = self.loop.create_task(self.loop.connect_accepted_socket(lambda: Connection(self), accepted))
             self._accepting.add(task)
             task.add_done_callback(self._accepted)
 

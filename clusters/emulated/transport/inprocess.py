@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 _HIGH_WATER_BYTES = 64 * 1024
 
 
-class StreamCut(Exception):
+class StreamCutError(Exception):
     """The stream ended without its proper end, as when a connection is cut: open a new one."""
 
 
@@ -88,7 +88,7 @@ class _Pipe:
         """The next chunk; b"" at the proper end."""
         while not self._chunks:
             if self.cut:
-                raise StreamCut("the connection was cut")
+                raise StreamCutError("the connection was cut")
             if self.closed:
                 return b""
             self._readable = asyncio.get_running_loop().create_future()
@@ -126,7 +126,7 @@ class InProcessResponse:
         return self._pipe is not None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """What the server writes, a chunk at a time, until it ends. `StreamCut` if it did not end properly."""
+        """What the server writes, a chunk at a time, until it ends. `StreamCutError` if it did not end properly."""
         if self._pipe is None:
             if self.body:
                 yield self.body

@@ -95,9 +95,7 @@ class CertificateAuthority:
     def certificate_der(self) -> bytes:
         return ssl.PEM_cert_to_DER_cert(self.certificate_pem.decode("ascii"))
 
-    def client(
-        self, user: str, groups: Sequence[str] = (), *, validity: Validity | None = None
-    ) -> Credential:
+    def client(self, user: str, groups: Sequence[str] = (), *, validity: Validity | None = None) -> Credential:
         """A client certificate: Kubernetes reads the user from CN and the groups from O."""
         return self._issue(user, groups, validity, client=True)
 
@@ -182,16 +180,12 @@ class Pki:
     service_account: SigningKey
 
     @classmethod
-    def create(
-        cls, now_s: float, extra_names: Sequence[str] = (), extra_addresses: Sequence[str] = ()
-    ) -> Pki:
+    def create(cls, now_s: float, extra_names: Sequence[str] = (), extra_addresses: Sequence[str] = ()) -> Pki:
         ca = CertificateAuthority("kubernetes", now_s)
         return cls(
             ca=ca,
             front_proxy_ca=CertificateAuthority("front-proxy-ca", now_s),
-            serving=ca.server(
-                "kube-apiserver", (*SERVING_NAMES, *extra_names), (*SERVING_ADDRESSES, *extra_addresses)
-            ),
+            serving=ca.server("kube-apiserver", (*SERVING_NAMES, *extra_names), (*SERVING_ADDRESSES, *extra_addresses)),
             admin=ca.client("kubernetes-admin", ("system:masters",)),
             service_account=SigningKey.create(),
         )
@@ -199,9 +193,7 @@ class Pki:
     def server_context(self, serving: Credential | None = None) -> ssl.SSLContext:
         """The listener's TLS; `serving` replaces the certificate that it shows. Like kube-apiserver it names
         both CAs as issuers of the client certificates it would like to see."""
-        return (serving or self.serving).server_context(
-            (self.ca.certificate_pem, self.front_proxy_ca.certificate_pem)
-        )
+        return (serving or self.serving).server_context((self.ca.certificate_pem, self.front_proxy_ca.certificate_pem))
 
     def client_context(self, credential: Credential | None = None) -> ssl.SSLContext:
         """TLS for a client of this cluster that trusts its CA and shows `credential`."""
@@ -270,9 +262,7 @@ def _certificate(
         .not_valid_after(datetime.fromtimestamp(int(validity.not_after_s), UTC))
         .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
         .add_extension(_key_usage(ca), critical=True)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
     )
     if ca:
         builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)

@@ -16,7 +16,7 @@ _VERSION = re.compile(r"HTTP/(\d)\.(\d)\Z")
 _ERROR_HEADERS = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 
-class BadRequest(Exception):
+class BadRequestError(Exception):
     """The bytes are no request that Go would serve: send `reply` and close the connection."""
 
     def __init__(self, public: str, body: str | None = None) -> None:
@@ -25,16 +25,16 @@ class BadRequest(Exception):
         self.reply = text.encode("latin-1")
 
 
-def header_too_large() -> BadRequest:
-    return BadRequest("431 Request Header Fields Too Large")
+def header_too_large() -> BadRequestError:
+    return BadRequestError("431 Request Header Fields Too Large")
 
 
-def malformed() -> BadRequest:
-    return BadRequest("400 Bad Request")
+def malformed() -> BadRequestError:
+    return BadRequestError("400 Bad Request")
 
 
-def expectation_failed() -> BadRequest:
-    refusal = BadRequest("417 Expectation Failed")
+def expectation_failed() -> BadRequestError:
+    refusal = BadRequestError("417 Expectation Failed")
     refusal.reply = b"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
     return refusal
 
@@ -84,7 +84,7 @@ def parse_request_line(line: str) -> tuple[str, str, str, str, bool]:
         if match is None:
             raise malformed()
         if match[1] != "1":
-            raise BadRequest("505 HTTP Version Not Supported: unsupported protocol version")
+            raise BadRequestError("505 HTTP Version Not Supported: unsupported protocol version")
         http_1_0 = match[2] == "0"
     if not (method.isalpha() and method.isascii()) and _TOKEN.match(method) is None:
         raise malformed()
@@ -124,7 +124,7 @@ def parse_header_block(text: str) -> HeaderBlock:
             name, colon, value = line.partition(":")
             if not colon or _TOKEN.match(name) is None:
                 if colon and _TOKEN.match(name.replace(" ", "")) is not None:
-                    raise BadRequest("400 Bad Request: invalid header name")
+                    raise BadRequestError("400 Bad Request: invalid header name")
                 raise malformed()
             pairs.append((name.lower(), value.strip(" \t\r")))
     if _BAD_VALUE.search(text) is not None:
@@ -154,9 +154,9 @@ def _framing(pairs: list[tuple[str, str]]) -> HeaderBlock:
     if len(hosts) > 1:
         raise malformed()
     if hosts and _BAD_HOST.search(hosts[0]) is not None:
-        raise BadRequest("400 Bad Request: malformed Host header")
+        raise BadRequestError("400 Bad Request: malformed Host header")
     if encodings and encodings != ["chunked"]:
-        raise BadRequest("501 Not Implemented", "Unsupported transfer encoding")
+        raise BadRequestError("501 Not Implemented", "Unsupported transfer encoding")
     content_length = 0
     if lengths and not encodings:
         length = lengths.pop()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clusters.emulated.transport.request_body import ChunkedBody, SizedBody
 from clusters.emulated.transport.request_head import (
-    BadRequest,
+    BadRequestError,
     HeaderBlock,
     RequestHead,
     expectation_failed,
@@ -77,7 +77,7 @@ class RequestReader:
         self.buffer = self.buffer + data if self.buffer else data
 
     def next(self) -> ReceivedRequest | None:
-        """The next whole request, or None until more arrives. Raises `BadRequest` on what Go refuses."""
+        """The next whole request, or None until more arrives. Raises `BadRequestError` on what Go refuses."""
         if self._body is None:
             if not self.buffer:
                 return None
@@ -121,7 +121,7 @@ class RequestReader:
             block = parse_header_block(lines)
             self._block_text, self._block = lines, block
         if not block.host and not http_1_0 and method != "CONNECT":
-            raise BadRequest("400 Bad Request: missing required Host header")
+            raise BadRequestError("400 Bad Request: missing required Host header")
         if block.expect is not None and block.expect != "100-continue":
             raise expectation_failed()
         self.buffer = buffer[after:]

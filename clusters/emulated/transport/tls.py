@@ -28,9 +28,7 @@ _X509_V_FLAG_NO_CHECK_TIME = 0x200000
 _VERIFY_PARAMETERS_NAME = b"default"
 
 
-def server_context(
-    certificate_pem: bytes, key_pem: bytes, client_ca_pems: Sequence[bytes] = ()
-) -> ssl.SSLContext:
+def server_context(certificate_pem: bytes, key_pem: bytes, client_ca_pems: Sequence[bytes] = ()) -> ssl.SSLContext:
     """A TLS 1.2+ context that serves `certificate_pem` (leaf first) and asks clients for a certificate.
 
     `client_ca_pems` are named in the CertificateRequest as acceptable issuers; other certificates pass, too.
@@ -75,9 +73,7 @@ def _accept_any_client_certificate(context: ssl.SSLContext, client_ca_pems: Sequ
 
     # PyObject header (reference count, type), then SSL_CTX*: the layout of PySSLContext since Python 3.2.
     native = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
-    library.SSL_CTX_set_cert_verify_callback(
-        native, library.X509_STORE_CTX_set_default, _VERIFY_PARAMETERS_NAME
-    )
+    library.SSL_CTX_set_cert_verify_callback(native, library.X509_STORE_CTX_set_default, _VERIFY_PARAMETERS_NAME)
     for pem in client_ca_pems:
         der = ssl.PEM_cert_to_DER_cert(pem.decode("ascii"))
         data = ctypes.c_char_p(der)

@@ -8,6 +8,7 @@ no read buffer per connection: a thousand idle watches cost a thousand OpenSSL o
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from typing import Any
 
 # One TLS record holds at most this much; a larger read would only allocate more.
@@ -81,11 +82,9 @@ class TlsChannel:
 
     def close_notify(self) -> bytes:
         """The closing alert. An answer to it is not waited for."""
-        try:
+        # The error says that the peer's own alert is missing, as it should be at this point; ours is written.
+        with suppress(ssl.SSLError):
             self._object.unwrap()
-        except ssl.SSLError:
-            # The peer's own close_notify is missing, as it should be at this point; ours is written.
-            pass
         return self._outgoing.read()
 
     def peer_certificates(self) -> tuple[bytes | None, tuple[bytes, ...]]:

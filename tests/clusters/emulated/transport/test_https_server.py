@@ -36,7 +36,8 @@ def test_an_answer_has_the_given_headers_then_date_and_length(rig: Any) -> None:
     lines = head.split(b"\r\n")
     assert lines[0] == b"HTTP/1.1 200 OK"
     assert lines[1] == b"Content-Type: text/plain"
-    assert lines[2].startswith(b"Date: ") and lines[2].endswith(b" GMT")
+    assert lines[2].startswith(b"Date: ")
+    assert lines[2].endswith(b" GMT")
     assert lines[3] == b"Content-Length: 18"
     assert body == b"GET /a x=1 0 False"
 
@@ -56,9 +57,7 @@ def test_pipelined_requests_are_answered_in_order(rig: Any) -> None:
         return HttpResponse(200, [], request.path.encode())
 
     client = rig.connect(rig.serve(slower_first))
-    client.send(
-        b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\nGET /fast HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-    )
+    client.send(b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\nGET /fast HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
     received = client.to_end()
     assert received.index(b"/slow") < received.index(b"/fast")
 
@@ -138,9 +137,7 @@ def test_who_closes_the_connection(rig: Any, request_bytes: bytes, closes: bool,
     ],
     ids=lambda value: value[:40].decode() if isinstance(value, bytes) else None,
 )
-def test_what_is_no_request_is_refused_in_text_and_closed(
-    rig: Any, request_bytes: bytes, public: bytes
-) -> None:
+def test_what_is_no_request_is_refused_in_text_and_closed(rig: Any, request_bytes: bytes, public: bytes) -> None:
     client = rig.connect(rig.serve(echo))
     client.send(request_bytes)
     assert client.to_end() == b"HTTP/1.1 " + public + ERROR_HEADERS + public
@@ -154,9 +151,7 @@ def test_any_method_reaches_the_handler(rig: Any) -> None:
 def test_plain_http_is_told_so_in_plain(rig: Any) -> None:
     client = rig.connect_plain(rig.serve(echo))
     client.send(GET)
-    assert client.to_end() == (
-        b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
-    )
+    assert client.to_end() == (b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 
 
 def test_a_body_above_the_limit_reaches_the_handler_cut_and_ends_the_connection(rig: Any) -> None:
@@ -242,10 +237,10 @@ def test_the_certificate_request_names_the_client_cas_and_alpn_is_http_1_1(rig: 
     server = rig.serve(echo)
     context = rig.pki.client_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
-    with socket.create_connection((server.host, server.port)) as plain:
-        with context.wrap_socket(plain, server_hostname="localhost") as client:
-            assert client.selected_alpn_protocol() == "http/1.1"
-            assert client.version() == "TLSv1.3"
+    plain = socket.create_connection((server.host, server.port))
+    with context.wrap_socket(plain, server_hostname="localhost") as client:
+        assert client.selected_alpn_protocol() == "http/1.1"
+        assert client.version() == "TLSv1.3"
     import subprocess
 
     shown = subprocess.run(
@@ -287,7 +282,8 @@ def test_a_client_that_vanishes_cancels_the_handler(rig: Any) -> None:
     client.send(GET)
     rig.eventually(lambda: server.in_flight == 1)
     client.sock.close()
-    assert cancelled.wait(5) and closed.wait(5)
+    assert cancelled.wait(5)
+    assert closed.wait(5)
     rig.eventually(lambda: server.connections == 0)
 
 
@@ -415,9 +411,7 @@ def test_an_upgrade_hands_over_the_bytes(rig: Any) -> None:
     client = rig.connect(rig.serve(handler))
     client.send(b"GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly")
     received = client.until(b"EARLY")
-    assert received == (
-        b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nEARLY"
-    )
+    assert received == (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nEARLY")
     client.send(b"more")
     client.until(b"MORE")
     client.send(b"bye")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse, StreamWriter, frame_chunk
-from clusters.emulated.transport.inprocess import InProcess, StreamCut
+from clusters.emulated.transport.inprocess import InProcess, StreamCutError
 
 
 def test_a_request_arrives_as_over_https() -> None:
@@ -74,7 +74,7 @@ def test_a_cut_stream_raises_after_what_it_held(how: str) -> None:
     async def scenario() -> None:
         chunks = (await _streaming(stream).request("GET", "/")).chunks()
         assert await anext(chunks) == b"one"
-        with pytest.raises(StreamCut):
+        with pytest.raises(StreamCutError):
             await anext(chunks)
 
     asyncio.run(scenario())

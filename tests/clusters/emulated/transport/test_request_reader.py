@@ -8,13 +8,20 @@ from hypothesis import strategies as st
 from clusters.emulated.transport.request_reader import RequestReader
 
 STREAM = (
-    b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;e=1\r\nhello\r\n1\r\n!\r\n0\r\nT: 1\r\n\r\n"
+    b"POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"5;e=1\r\nhello\r\n1\r\n!\r\n0\r\nT: 1\r\n\r\n"
     b"GET /b?c=d HTTP/1.1\r\nHost: x\r\n\r\n"
     b"PUT /e HTTP/1.1\nHost: x\nContent-Length: 4\n\nbody"
     b"POST /f HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n\r\n"
     b"GET /g HTTP/1.1\r\nHost: x\r\nX-A: 1\r\n folded\r\nX-A: 2\r\n\r\n"
 )
-EXPECTED = [("POST", "/a", b"hello!"), ("GET", "/b", b""), ("PUT", "/e", b"body"), ("POST", "/f", b""), ("GET", "/g", b"")]  # fmt: skip
+EXPECTED = [
+    ("POST", "/a", b"hello!"),
+    ("GET", "/b", b""),
+    ("PUT", "/e", b"body"),
+    ("POST", "/f", b""),
+    ("GET", "/g", b""),
+]
 
 
 @given(st.lists(st.integers(1, len(STREAM) - 1)))
@@ -38,7 +45,8 @@ def test_equal_header_blocks_are_parsed_once() -> None:
     reader = RequestReader(header_bytes_max=1000, body_bytes_max=1000)
     reader.feed(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n")
     first, second = reader.next(), reader.next()
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     assert first.head.block is second.head.block
 
 
@@ -46,5 +54,6 @@ def test_a_body_beyond_the_limit_is_cut_and_complete() -> None:
     reader = RequestReader(header_bytes_max=1000, body_bytes_max=3)
     reader.feed(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\nabcdef")
     request = reader.next()
-    assert request is not None and request.truncated
+    assert request is not None
+    assert request.truncated
     assert request.body == b"abc"
