@@ -12,7 +12,7 @@ from clusters.emulated.store.levers import Lever
 from clusters.emulated.store.members import ELECTION_S, Members
 from clusters.emulated.store.mvcc import Mvcc
 from clusters.emulated.store.pipeline import Pipeline, Result
-from clusters.emulated.store.requests import Request
+from clusters.emulated.store.requests import AlarmRequest, Request
 from clusters.emulated.store.wal import WriteAheadLog
 
 FSYNCS_PER_COMMIT: Final = 2  # the log's and the database's, as the recorded times of a stalled disk show
@@ -34,6 +34,7 @@ class Condition:
         self._clock = clock
         self._mvcc = mvcc
         self._changed = changed
+        self._wal = wal
         self.members = members
         self.connection = Connection(clock)
         self.pipeline = Pipeline(clock, self.connection, members, apply, wal)
@@ -106,9 +107,30 @@ class Condition:
             self.quota_levers.remove(lever)
             self.quota_bytes = before
             self._mvcc.alarms = ()
+            if self._wal is not None and lever.fired:
+                self.pipeline.submit(AlarmRequest(""))  # The log has the alarm, so it must have its end.
             self._changed()
 
         return Lever("store.quota", pull, release)
+
+    def member_count(self, count: int) -> Lever:
+        """The store has so many members, all of them running but those that are stopped by a lever."""
+        before = self.members.count
+
+        def pull(_: Lever) -> None:
+            self.members.resize(count)
+            self._settle_leader()
+
+        def release(_: Lever) -> None:
+            self.members.resize(before)
+            self._settle_leader()
+
+        return Lever("store.members", pull, release)
+
+    def _settle_leader(self) -> None:
+        if self.members.leader is None:
+            self._elect_later()
+        self._changed()
 
     def stop_member(self, member: int) -> Lever:
         """Stops a member. Losing the leader costs an election, losing the quorum every write until healed."""

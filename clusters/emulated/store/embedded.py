@@ -378,6 +378,9 @@ class EmbeddedStore:
     def quota(self, quota_bytes: int) -> Lever:
         return self._condition.quota(quota_bytes)
 
+    def members(self, count: int) -> Lever:
+        return self._condition.member_count(count)
+
     def stop_member(self, member: int) -> Lever:
         return self._condition.stop_member(member)
 

@@ -4,6 +4,8 @@
 `committed` says what the caller may conclude about a write that ended in this error.
 """
 
+# ruff: noqa: N818  (the errors have the names that etcd gives to what happened)
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A real etcd as a child process: found, started on free loopback ports, and never left behind."""
 
+# ruff: noqa: N818  (named after what happened, as in errors.py)
+
 from __future__ import annotations
 
 import asyncio
@@ -184,7 +186,7 @@ def _spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,
-            preexec_fn=_end_with_parent(),  # noqa: PLW1509  (one system call, nothing that could wait for a lock)
+            preexec_fn=_end_with_parent(),  # One system call: nothing in it could wait for another thread's lock.
         )
 
 

@@ -18,9 +18,7 @@ class Members:
     """
 
     def __init__(self, count: int = 1) -> None:
-        if count < 1:
-            raise ValueError(f"a store needs at least one member, not {count}")
-        self.count = count
+        self.count = checked(count)
         self.stopped: set[int] = set()
         self.leader: int | None = 0
         self.serving = Gate()
@@ -35,6 +33,13 @@ class Members:
     @property
     def has_quorum(self) -> bool:
         return self.count - len(self.stopped) > self.count // 2
+
+    def resize(self, count: int) -> None:
+        """Adds or removes members at the end; the leader steps down if it is gone or has no quorum left."""
+        self.count = checked(count)
+        self.stopped = {member for member in self.stopped if member < count}
+        if self.leader is not None and (self.leader >= count or not self.has_quorum):
+            self.step_down()
 
     def check(self, member: int) -> None:
         if not 0 <= member < self.count:
@@ -66,3 +71,9 @@ class Members:
             MemberStatus(m + 1, f"member-{m}", m not in self.stopped, m == self.leader)
             for m in range(self.count)
         )
+
+
+def checked(count: int) -> int:
+    if count < 1:
+        raise ValueError(f"a store needs at least one member, not {count}")
+    return count

@@ -168,9 +168,12 @@ class Mvcc:
     def txn(
         self, compare: tuple[Compare, ...], success: tuple[Operation, ...], failure: tuple[Operation, ...]
     ) -> TxnResult:
+        # etcd looks at both branches before it decides between them.
+        check_duplicates(success)
+        check_duplicates(failure)
         succeeded = all(self._holds(guard) for guard in compare)
         operations = success if succeeded else failure
-        self._check(operations)
+        self._check_leases(operations)
         revision = self.revision + 1
         events: list[Event] = []
         responses: list[OperationResult] = []
@@ -305,21 +308,11 @@ class Mvcc:
             self._detach(before.lease, key)
         return Event(DELETE, KeyValue(key, b"", 0, revision, 0, 0), before)
 
-    def _check(self, operations: tuple[Operation, ...]) -> None:
+    def _check_leases(self, operations: tuple[Operation, ...]) -> None:
         """Refuses what would fail half-way, so that a transaction happens wholly or not at all."""
-        put: set[str] = set()
         for operation in operations:
-            if isinstance(operation, Put):
-                if operation.key in put:
-                    raise DuplicateKey
-                put.add(operation.key)
-                if operation.lease and operation.lease not in self.leases:
-                    raise LeaseNotFound(operation.lease)
-        for operation in operations:
-            if isinstance(operation, Delete):
-                start, end = operation.key, operation.range_end
-                if any(k == start if end is None else k >= start and (not end or k < end) for k in put):
-                    raise DuplicateKey
+            if isinstance(operation, Put) and operation.lease and operation.lease not in self.leases:
+                raise LeaseNotFound(operation.lease)
 
     def _holds(self, guard: Compare) -> bool:
         kv = self.current.get(guard.key)
@@ -379,3 +372,18 @@ class Mvcc:
             self.alarms = ()
         elif request.name not in self.alarms:
             self.alarms = (*self.alarms, request.name)
+
+
+def check_duplicates(operations: tuple[Operation, ...]) -> None:
+    """One branch of a transaction may put a key only once, and not delete it too."""
+    put: set[str] = set()
+    for operation in operations:
+        if isinstance(operation, Put):
+            if operation.key in put:
+                raise DuplicateKey
+            put.add(operation.key)
+    for operation in operations:
+        if isinstance(operation, Delete):
+            start, end = operation.key, operation.range_end
+            if any(k == start if end is None else k >= start and (not end or k < end) for k in put):
+                raise DuplicateKey

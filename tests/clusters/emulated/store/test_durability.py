@@ -18,6 +18,7 @@ from clusters.emulated.store.errors import (
     CorruptLog,
     DataDirLocked,
     LeaseNotFound,
+    NoSpace,
     StoreClosed,
     WriteAheadLogFailed,
 )
@@ -162,7 +163,7 @@ def test_a_damaged_record_before_good_ones_is_an_error_that_names_file_and_offse
         damaged = bytearray(whole)
         damaged[position] ^= 0xFF
         log.write_bytes(damaged)
-        with pytest.raises(CorruptLog, match="restore .* from a backup") as corrupt:
+        with pytest.raises(CorruptLog, match=r"restore .* from a backup") as corrupt:
             open_store(tmp_path)
         assert (corrupt.value.file, corrupt.value.offset) == (log, frame)
     assert log.read_bytes() == bytes(damaged), "a corrupt file must be left for whoever repairs it"
@@ -271,6 +272,24 @@ def test_after_a_failed_fsync_the_store_takes_no_more_writes(
             await store.get("/a")
 
     asyncio.run(scenario())
+
+
+def test_an_alarm_survives_a_restart_unless_its_lever_was_released(tmp_path: Path) -> None:
+    async def life(*, leave: bool) -> tuple[str, ...]:
+        store = open_store(tmp_path)
+        alarms = (await store.status()).alarms
+        lever = store.quota(1).__enter__()
+        with pytest.raises(NoSpace):
+            await store.create("/b", b"1")
+        if leave:
+            lever.__exit__(None, None, None)
+        await store.close()
+        return alarms
+
+    write_some(tmp_path, 1)
+    assert asyncio.run(life(leave=False)) == ()
+    assert asyncio.run(life(leave=True)) == ("NOSPACE",)
+    assert asyncio.run(life(leave=True)) == ()
 
 
 def test_refused_requests_are_refused_again_in_the_replay(tmp_path: Path) -> None:

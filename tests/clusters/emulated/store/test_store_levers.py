@@ -196,6 +196,19 @@ def test_one_of_three_members_may_stop() -> None:
     run(scenario, members=3)
 
 
+def test_members_can_be_added_for_a_while() -> None:
+    async def scenario(store: EmbeddedStore, clock: SteppedClock) -> None:
+        with store.members(3):
+            with store.stop_member(0):
+                assert await seconds_until_done(clock, store.create("/a", b"")) == (1.0, 2)
+            assert (await store.status()).leader == 2
+        took_s, _ = await seconds_until_done(clock, store.create("/b", b""))
+        assert took_s == 1.0, "the leader was one of those that left"
+        assert [m.is_leader for m in (await store.status()).members] == [True]
+
+    run(scenario)
+
+
 def test_losing_the_leader_costs_an_election() -> None:
     async def scenario(store: EmbeddedStore, clock: SteppedClock) -> None:
         with store.stop_member(0) as lever:

@@ -238,7 +238,7 @@ def test_a_frozen_replica_stays_behind_and_catches_up_in_order() -> None:
             await clock.advance(2.9)
             assert not fresh.done()
             await clock.advance(0.2)
-            with pytest.raises(TooLargeResourceVersion, match="^Too large resource version: 3, current: 1$"):
+            with pytest.raises(TooLargeResourceVersion, match=r"^Too large resource version: 3, current: 1$"):
                 await fresh
             waiting = asyncio.ensure_future(cache.wait_until_fresh(second))
             await settle()
