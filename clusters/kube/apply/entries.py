@@ -89,9 +89,11 @@ def written(manager: Manager, api_version: str, fields: fieldset.FieldSet, time:
 
 def encode(managed: Managed) -> list[Entry]:
     """The entries in order: appliers first, then by time, manager, version and subresource."""
-    if len(managed) == 1:
-        return list(managed.values())
-    return sorted(managed.values(), key=_place)
+    return in_order(list(managed.values()))
+
+
+def in_order(entries: list[Entry]) -> list[Entry]:
+    return entries if len(entries) == 1 else sorted(entries, key=_place)
 
 
 def _place(entry: Entry) -> tuple[str, ...]:

@@ -5,13 +5,12 @@
      'fieldsType': 'FieldsV1', 'fieldsV1': {'f:data': {'.': {}, 'f:x': {}}}}]}
 
 Objects are plain dicts, decoded or as written; nothing that is given is changed. The caller decodes and
-defaults what `apply` returns. `reset_fields` holds, by apiVersion, what the endpoint does not let its clients
-write (`clusters.kube.apply.reset_fields`); `convert` is needed for kinds with several versions.
+defaults what `apply` returns. `reset_fields` takes out what the endpoint does not let its clients write (see
+the module of that name); `convert` is needed for kinds with several versions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from clusters.kube.apply import entries, last_applied, validation
@@ -25,7 +24,6 @@ from clusters.kube.apply.ownership import Convert, Filter, Object, Versions, mov
 from clusters.kube.errors import bad_request, unknown
 
 _BEFORE_FIRST_APPLY = "before-first-apply"
-_NO_FILTERS: Mapping[str, Filter] = {}
 _NAME_MAX_BYTES = 128
 
 
@@ -51,7 +49,7 @@ def update(
     api_version: str,
     now: str,
     subresource: str = "",
-    reset_fields: Mapping[str, Filter] | None = None,
+    reset_fields: Filter | None = None,
     convert: Convert | None = None,
 ) -> Object:
     """`new` with the managed fields that follow from it; `live` is None for a create."""
@@ -60,7 +58,7 @@ def update(
     managed = _live_or_new(live_metadata, metadata, subresource)
     if not managed and live_metadata.get("uid"):
         return _with_managed_fields(new, metadata, managed)  # Nobody ever tracked this object.
-    versions = Versions(api_version, schema, reset_fields or _NO_FILTERS, convert)
+    versions = Versions(api_version, schema, reset_fields, convert)
     try:
         managed = _updated(versions, live or {}, new, managed, manager, subresource, now)
     except Untypable:
@@ -79,13 +77,13 @@ def apply(
     kind: str,
     now: str,
     subresource: str = "",
-    reset_fields: Mapping[str, Filter] | None = None,
+    reset_fields: Filter | None = None,
     convert: Convert | None = None,
 ) -> Object:
     """The object with `config` merged in; raises the StatusError of a conflict or of a bad configuration."""
     if (config.get("apiVersion") or "", config.get("kind") or "") != (api_version, kind):
         raise bad_request(f"invalid object type: {_group_version_kind(config)}")
-    versions = Versions(api_version, schema, reset_fields or _NO_FILTERS, convert)
+    versions = Versions(api_version, schema, reset_fields, convert)
     before = schema.written(live)
     live_metadata = before.get("metadata") or {}
     try:

@@ -22,9 +22,8 @@ def merge_configuration(
     merged: Object = merge(versions.kind.root, live, config)
     last = managed.get(manager)
     fields = owned(versions.kind.root, config)
-    keep = versions.filters.get(version)
-    if keep is not None:
-        fields = keep(fields)
+    if versions.keep is not None:
+        fields = versions.keep(fields)
     managed[manager] = written(manager, version, fields, last.get("time") if last else None)
     if last is not None and last["fieldsV1"]:
         merged = _pruned(versions, merged, managed, last)

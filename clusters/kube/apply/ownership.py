@@ -6,8 +6,8 @@ nobody. Managers recorded their fields in the version they used, so each version
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from clusters.kube.apply.compare import compare_maps
@@ -82,7 +82,8 @@ class Versions:
 
     api_version: str
     kind: ObjectType
-    filters: Mapping[str, Filter] = field(default_factory=dict)
+    #: What the endpoint resets; all versions of a kind reset the same.
+    keep: Filter | None = None
     convert: Convert | None = None
 
     def to(self, obj: Object, from_version: str, version: str) -> tuple[Object, ObjectType] | None:
@@ -122,13 +123,13 @@ class Versions:
             if before is None or after is None:
                 return None
             found = changes(after[1], before[0], after[0])
-        return found.filtered(self.filters.get(version))
+        return found.filtered(self.keep)
 
 
 def move(
     versions: Versions, old: Object, new: Object, managed: Managed, myself: Manager | None
 ) -> tuple[Managed, Changes, dict[Manager, FieldSet]]:
-    """The others' entries after the change, what changed, and what of it was theirs: an applier's conflicts."""
+    """The others' entries after the change, what changed, and what of it was theirs (conflicts)."""
     own = versions.changed(old, new, versions.api_version)
     assert own is not None
     by_version: dict[str, tuple[Changes, FieldSet] | None] = {versions.api_version: (own, own.taken())}

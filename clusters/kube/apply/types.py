@@ -1,4 +1,7 @@
-"""How values merge: what is a leaf, what is merged by key, what is declared. Two sources: the shapes of built-in kinds (`of_struct`) and the structural schemas of custom resources (`of_schema`).
+"""How values merge: what is a leaf, what is merged by key, what is declared.
+
+There are two sources: the shapes of built-in kinds (`of_struct`) and the structural schemas of custom
+resources (`of_schema`).
 
 A type may accept more than one kind of value (anything goes in `x-kubernetes-preserve-unknown-fields`), so it
 has up to three faces: scalar, list, map.

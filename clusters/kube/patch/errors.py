@@ -13,7 +13,7 @@ PatchErrorKind: TypeAlias = Literal["malformed", "unprocessable", "internal"]
 
 
 class PatchError(ValueError):
-    """The patch cannot be applied. Webhooks' callers show `text`; the PATCH handler answers `status_error()`."""
+    """The patch cannot be applied. The webhook chain shows `text`, the PATCH handler `status_error()`."""
 
     def __init__(self, text: str, kind: PatchErrorKind) -> None:
         super().__init__(text)

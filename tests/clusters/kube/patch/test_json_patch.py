@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (one case per line, with Kubernetes' own words)
 """JSON patch as the api-server does it; the texts were compared with a real v1.36."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (one case per line, with Kubernetes' own words)
 """JSON merge patch."""
 
 from __future__ import annotations
