@@ -1,0 +1,377 @@
+"""The Service kind. Cluster IPs, node ports and IP families are given out by the registry; see `service_ips`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from clusters.emulated.apiserver.validation.core.endpoints import PROTOCOLS, endpoint_ip_errors
+from clusters.emulated.apiserver.validation.core.service_ips import (
+    cluster_ips_errors,
+    cluster_ips_update_errors,
+    ip_families_update_errors,
+    is_headless,
+)
+from clusters.emulated.apiserver.validation.core.service_types import (
+    drop_what_the_type_does_not_have,
+    externally_accessible,
+    needs_health_check,
+)
+from clusters.emulated.apiserver.validation.lifecycle import keep_field
+from clusters.emulated.apiserver.validation.pod.handlers import port_errors
+from clusters.emulated.apiserver.validation.rules import KindRules, Object
+from clusters.kube import names
+from clusters.kube.field import (
+    FieldError,
+    child,
+    duplicate,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+)
+from clusters.kube.gostring import quote
+from clusters.kube.internal import printed
+from clusters.kube.ipaddr import cidr, ip, parse_ip, warnings_for_cidr, warnings_for_ip
+from clusters.kube.selectors import validate_labels
+
+_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_HINTS = "service.kubernetes.io/topology-aware-hints"
+_MODE = "service.kubernetes.io/topology-mode"
+_SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_AFFINITY_SECONDS = 10800
+_AFFINITY_SECONDS_MAX = 86400
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
+
+
+class ServiceRules(KindRules):
+    kind = "Service"
+    allow_create_on_update = True
+    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
+
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return names.dns_label(name, prefix)
+
+    def default(self, obj: Object) -> None:
+        spec = obj.setdefault("spec", {})
+        status = obj.setdefault("status", {})
+        status.setdefault("loadBalancer", {})
+        if not spec.get("sessionAffinity"):
+            spec["sessionAffinity"] = "None"
+        if spec["sessionAffinity"] == "None":
+            spec.pop("sessionAffinityConfig", None)
+        elif spec["sessionAffinity"] == "ClientIP":
+            client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+            if client.get("timeoutSeconds") is None:
+                spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+        if not spec.get("type"):
+            spec["type"] = "ClusterIP"
+        for port in spec.get("ports") or ():
+            if not port.get("protocol"):
+                port["protocol"] = "TCP"
+            if port.get("targetPort") in (None, 0, ""):
+                port["targetPort"] = port.get("port", 0)
+        if externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
+            spec["externalTrafficPolicy"] = "Cluster"
+        if spec.get("internalTrafficPolicy") is None and spec["type"] in ("NodePort", "LoadBalancer", "ClusterIP"):
+            spec["internalTrafficPolicy"] = "Cluster"
+        if spec["type"] == "LoadBalancer":
+            if spec.get("allocateLoadBalancerNodePorts") is None:
+                spec["allocateLoadBalancerNodePorts"] = True
+            for ingress in status["loadBalancer"].get("ingress") or ():
+                if ingress.get("ip") and ingress.get("ipMode") is None:
+                    ingress["ipMode"] = "VIP"
+
+    def prepare_create(self, obj: Object) -> None:
+        obj["status"] = {"loadBalancer": {}}
+
+    def prepare_update(self, obj: Object, old: Object) -> None:
+        keep_field(obj, old, "status")
+        drop_what_the_type_does_not_have(obj, old)
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return _service_errors(obj, None)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        spec, stored = obj.get("spec") or {}, old.get("spec") or {}
+        errors = cluster_ips_update_errors(spec, stored) + ip_families_update_errors(spec, stored)
+        errors += _load_balancer_class(spec, stored)
+        if needs_health_check(spec) and needs_health_check(stored):
+            if spec.get("healthCheckNodePort", 0) != stored.get("healthCheckNodePort", 0):
+                errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+        return errors + _service_errors(obj, old)
+
+    def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
+        return load_balancer_status_errors(
+            (obj.get("status") or {}).get("loadBalancer") or {},
+            (old.get("status") or {}).get("loadBalancer") or {},
+            "status.loadBalancer",
+            (obj.get("spec") or {}).get("type", ""),
+        )
+
+    def warnings_create(self, obj: Object) -> list[str]:
+        return _warnings(obj)
+
+    def warnings_update(self, obj: Object, old: Object) -> list[str]:
+        return _warnings(obj)
+
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        spec = obj.get("spec") or {}
+        return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
+
+
+def _service_errors(obj: Object, old: Object | None) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    stored = (old or {}).get("spec") or {}
+    kind, ports = spec.get("type", ""), spec.get("ports") or ()
+    errors: list[FieldError] = []
+    if _MODE in annotations and _HINTS in annotations and annotations[_MODE] != annotations[_HINTS]:
+        text = f"must match annotations[{_HINTS}] when both are specified"
+        errors.append(invalid(f"metadata.annotations[{_MODE}]", annotations[_MODE], text))
+    headless = is_headless(spec)
+    if not ports and not headless and kind != "ExternalName":
+        errors.append(required("spec.ports"))
+    errors += _type_errors(spec, kind, headless)
+    seen: set[str] = set()
+    for position, port in enumerate(ports):
+        errors += _port_errors(port, index("spec.ports", position), len(ports) > 1, seen)
+    if spec.get("selector"):
+        errors += validate_labels(spec["selector"], "spec.selector")
+    errors += _affinity_errors(spec)
+    errors += cluster_ips_errors(spec, stored)
+    for position, address in enumerate(spec.get("externalIPs") or ()):
+        at = index("spec.externalIPs", position)
+        wrong = [] if address in (stored.get("externalIPs") or ()) else ip(address, strict=True)
+        errors += [invalid(at, address, text) for text in wrong] or endpoint_ip_errors(address, at)
+    if not kind:
+        errors.append(required("spec.type"))
+    elif kind not in _TYPES:
+        errors.append(not_supported("spec.type", kind, _TYPES))
+    errors += _port_conflicts(ports, kind)
+    errors += _source_ranges(spec, annotations, kind, old)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
+        errors.append(forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_LOAD_BALANCER))
+    if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
+        errors.append(required("allocateLoadBalancerNodePorts"))
+    errors += _load_balancer_class(spec, None)
+    return errors + _traffic_errors(spec, kind)
+
+
+def _type_errors(spec: Object, kind: str, headless: bool) -> list[FieldError]:
+    if kind in ("LoadBalancer", "NodePort"):
+        if headless:
+            text = f"may not be set to 'None' for {kind} services"
+            return [invalid("spec.clusterIPs[0]", spec["clusterIPs"][0], text)]
+        return []
+    if kind != "ExternalName":
+        return []
+    text = "may not be set for ExternalName services"
+    errors = [forbidden(f"spec.{field}", text) for field in ("clusterIPs", "ipFamilies") if spec.get(field)]
+    if spec.get("ipFamilyPolicy") is not None:
+        errors.append(forbidden("spec.ipFamilyPolicy", text))
+    name = spec.get("externalName", "").removesuffix(".")
+    if not name:
+        return [*errors, required("spec.externalName")]
+    return errors + [invalid("spec.externalName", name, wrong) for wrong in names.dns_subdomain(name)]
+
+
+def _port_errors(port: Object, path: str, name_required: bool, seen: set[str]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    name, number, protocol = port.get("name", ""), port.get("port", 0), port.get("protocol", "")
+    if name_required and not name:
+        errors.append(required(child(path, "name")))
+    elif name:
+        errors += [invalid(child(path, "name"), name, text) for text in names.dns_label(name)]
+        if name in seen:
+            errors.append(duplicate(child(path, "name"), name))
+        seen.add(name)
+    errors += [invalid(child(path, "port"), number, text) for text in names.port_number(number)]
+    if not protocol:
+        errors.append(required(child(path, "protocol")))
+    elif protocol not in PROTOCOLS:
+        errors.append(not_supported(child(path, "protocol"), protocol, PROTOCOLS))
+    errors += port_errors(port.get("targetPort"), child(path, "targetPort"))
+    if port.get("appProtocol") is not None:
+        value = port["appProtocol"]
+        errors += [invalid(child(path, "appProtocol"), value, text) for text in names.qualified_name(value)]
+    return errors
+
+
+def _affinity_errors(spec: Object) -> list[FieldError]:
+    affinity, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
+    at = "spec.sessionAffinityConfig"
+    errors: list[FieldError] = []
+    if not affinity:
+        errors.append(required("spec.sessionAffinity"))
+    elif affinity not in ("ClientIP", "None"):
+        errors.append(not_supported("spec.sessionAffinity", affinity, ("ClientIP", "None")))
+    if affinity == "ClientIP":
+        text = "when session affinity type is ClientIP"
+        for field in ("", "clientIP", "timeoutSeconds"):
+            if field:
+                at, config = child(at, field), config.get(field) if isinstance(config, dict) else None
+            if config is None:
+                return [*errors, required(at, text)]
+        if not isinstance(config, int) or not 0 < config <= _AFFINITY_SECONDS_MAX:
+            text = f"must be greater than 0 and less than {_AFFINITY_SECONDS_MAX}"
+            errors.append(invalid(at, config, text))
+    elif affinity == "None" and config is not None:
+        errors.append(forbidden(at, "must not be set when session affinity is None"))
+    return errors
+
+
+def _port_conflicts(ports: list[Object], kind: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if kind == "ClusterIP":
+        errors += [
+            forbidden(f"spec.ports[{position}].nodePort", "may not be used when `type` is 'ClusterIP'")
+            for position, port in enumerate(ports)
+            if port.get("nodePort")
+        ]
+    node_ports: set[tuple[str, int]] = set()
+    for position, port in enumerate(ports):
+        if port.get("nodePort"):
+            pair = (port.get("protocol", ""), port["nodePort"])
+            if pair in node_ports:
+                errors.append(duplicate(f"spec.ports[{position}].nodePort", port["nodePort"]))
+            node_ports.add(pair)
+    numbers: set[tuple[str, int]] = set()
+    for position, port in enumerate(ports):
+        pair = (port.get("protocol", ""), port.get("port", 0))
+        if pair in numbers:
+            shown = printed("core.ServicePort", {"protocol": pair[0], "port": pair[1]})
+            errors.append(duplicate(index("spec.ports", position), shown))
+        numbers.add(pair)
+    return errors
+
+
+def _source_ranges(spec: Object, annotations: Object, kind: str, old: Object | None) -> list[FieldError]:
+    errors: list[FieldError] = []
+    ranges = spec.get("loadBalancerSourceRanges") or ()
+    if ranges:
+        path = "spec.LoadBalancerSourceRanges"
+        if kind != "LoadBalancer":
+            errors.append(forbidden(path, _ONLY_LOAD_BALANCER))
+        stored = [value.strip() for value in ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or ()]
+        for position, value in enumerate(value.strip() for value in ranges):
+            if value not in stored:
+                errors += [invalid(index(path, position), value, text) for text in cidr(value, strict=True)]
+    elif _SOURCE_RANGES in annotations:
+        path, whole = f"metadata.annotations[{_SOURCE_RANGES}]", annotations[_SOURCE_RANGES]
+        if kind != "LoadBalancer":
+            errors.append(forbidden(path, _ONLY_LOAD_BALANCER))
+        stored_annotations = ((old or {}).get("metadata") or {}).get("annotations") or {}
+        if whole.strip() and stored_annotations.get(_SOURCE_RANGES) != whole:
+            for value in whole.strip().split(","):
+                value = value.strip()
+                errors += [invalid(path, value, text) for text in cidr(value, strict=True)]
+    return errors
+
+
+def _load_balancer_class(spec: Object, stored: Object | None) -> list[FieldError]:
+    errors: list[FieldError] = []
+    name, at = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
+    balanced = spec.get("type") == "LoadBalancer"
+    if stored is not None and balanced and stored.get("type") == "LoadBalancer":
+        if stored.get("loadBalancerClass") != name:
+            errors.append(invalid(at, name, "may not change once set"))
+    if name is not None:
+        if balanced:
+            errors += [invalid(at, name, text) for text in names.qualified_name(name)]
+        else:
+            errors.append(forbidden(at, _ONLY_LOAD_BALANCER))
+    return errors
+
+
+def _traffic_errors(spec: Object, kind: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    policy, at = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
+    if not externally_accessible(spec):
+        if policy:
+            errors.append(invalid(at, policy, "may only be set for externally-accessible services"))
+    elif not policy:
+        errors.append(required(at))
+    elif policy not in ("Cluster", "Local"):
+        errors.append(not_supported(at, policy, ("Cluster", "Local")))
+    health, at = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
+    if not needs_health_check(spec):
+        if health:
+            text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            errors.append(invalid(at, health, text))
+    elif not health:
+        errors.append(required(at))
+    else:
+        errors += [invalid(at, health, text) for text in names.port_number(health)]
+    internal, at = spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy"
+    if internal is None:
+        if kind in ("NodePort", "LoadBalancer", "ClusterIP"):
+            errors.append(required(at))
+    elif internal not in ("Cluster", "Local"):
+        errors.append(not_supported(at, internal, ("Cluster", "Local")))
+    distribution = spec.get("trafficDistribution")
+    if distribution is not None and distribution not in _DISTRIBUTIONS:
+        errors.append(not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
+    return errors
+
+
+def load_balancer_status_errors(status: Object, old: Object, path: str, kind: str) -> list[FieldError]:
+    ingresses, at = status.get("ingress") or (), child(path, "ingress")
+    if kind != "LoadBalancer":
+        text = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [forbidden(at, text)] if ingresses else []
+    stored = {ingress.get("ip") for ingress in old.get("ingress") or ()}
+    errors: list[FieldError] = []
+    for position, ingress in enumerate(ingresses):
+        where, address, mode = index(at, position), ingress.get("ip", ""), ingress.get("ipMode")
+        if address and address not in stored:
+            errors += [invalid(child(where, "ip"), address, text) for text in ip(address, strict=True)]
+        if mode is None:
+            if address:
+                errors.append(required(child(where, "ipMode"), "must be specified when `ip` is set"))
+        elif not address:
+            errors.append(forbidden(child(where, "ipMode"), "may not be specified when `ip` is not set"))
+        elif mode not in ("Proxy", "VIP"):
+            errors.append(not_supported(child(where, "ipMode"), mode, ("Proxy", "VIP")))
+        name = ingress.get("hostname", "")
+        if name:
+            errors += [invalid(child(where, "hostname"), name, text) for text in names.dns_subdomain(name)]
+            if parse_ip(name) is not None:
+                text = "must be a DNS name, not an IP address"
+                errors.append(invalid(child(where, "hostname"), name, text))
+    return errors
+
+
+def _warnings(obj: Object) -> list[str]:
+    spec, warnings = obj.get("spec") or {}, []
+    if _HINTS in ((obj.get("metadata") or {}).get("annotations") or {}):
+        warnings.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
+    kind, cluster_ip, external = spec.get("type", ""), spec.get("clusterIP", ""), spec.get("externalIPs") or ()
+    if cluster_ip and cluster_ip != "None":
+        for position, address in enumerate(spec.get("clusterIPs") or ()):
+            warnings += warnings_for_ip(index("spec.clusterIPs", position), address)
+    headless = kind == "ClusterIP" and cluster_ip == "None"
+    if headless:
+        if spec.get("loadBalancerIP"):
+            warnings.append("spec.loadBalancerIP is ignored for headless services")
+        if external:
+            warnings.append("spec.externalIPs is ignored for headless services")
+        if spec.get("sessionAffinity") != "None":
+            warnings.append("spec.SessionAffinity is ignored for headless services")
+    for position, address in enumerate(external):
+        warnings += warnings_for_ip(index("spec.externalIPs", position), address)
+    if external and not headless and kind != "ExternalName":
+        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if spec.get("loadBalancerIP"):
+        warnings += warnings_for_ip("spec.loadBalancerIP", spec["loadBalancerIP"])
+    for position, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        warnings += warnings_for_cidr(index("spec.loadBalancerSourceRanges", position), value)
+    if kind == "ExternalName" and external:
+        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if kind != "ExternalName" and spec.get("externalName"):
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == "PreferClose":
+        use = f"{quote('PreferClose')} is deprecated; use {quote('PreferSameZone')}"
+        warnings.append(f"spec.trafficDistribution: {use}")
+    return warnings
