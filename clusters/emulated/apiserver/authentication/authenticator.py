@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from clusters.emulated.apiserver.authentication.outcome import (
     Authenticated,
     Circumstances,
-    CredentialRefused,
+    CredentialRefusedError,
     TokenAuthenticator,
     aggregate_refusals,
     with_authenticated_group,
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from clusters.emulated.apiserver.http import Headers, HttpRequest
 
 INVALID_TOKEN = "invalid bearer token"
-_EXTRA_SPACE = (
-    "the provided Authorization header contains extra space before the bearer token, and is ignored"
-)
+_EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _WEBSOCKET_BEARER = "base64url.bearer.authorization.k8s.io."
 
 
@@ -78,7 +76,7 @@ class Authenticator:
         try:
             if token is None:
                 token = _websocket_token(http.headers)
-        except CredentialRefused as refused:
+        except CredentialRefusedError as refused:
             refusals.append(str(refused))
         if token is not None:
             circumstances = Circumstances((), request.warn, request.audit_annotations)
@@ -98,12 +96,12 @@ class Authenticator:
                 user = self._request_header.authenticate(http)
                 if user is not None:
                     return with_authenticated_group(user)
-            except CredentialRefused as refused:
+            except CredentialRefusedError as refused:
                 refusals.append(str(refused))
         if self._x509 is not None:
             try:
                 return self._x509.authenticate(http)
-            except CredentialRefused as refused:
+            except CredentialRefusedError as refused:
                 refusals.append(str(refused))
         return None
 
@@ -120,14 +118,12 @@ class Authenticator:
             return None
         return parts[1]
 
-    async def _by_token(
-        self, token: str, circumstances: Circumstances, refusals: list[str]
-    ) -> Authenticated | None:
+    async def _by_token(self, token: str, circumstances: Circumstances, refusals: list[str]) -> Authenticated | None:
         own: list[str] = []
         for authenticator in self._tokens:
             try:
                 found = await authenticator.authenticate(token, circumstances)
-            except CredentialRefused as refused:
+            except CredentialRefusedError as refused:
                 own.append(str(refused))
                 continue
             if found is not None:
@@ -145,16 +141,19 @@ class Authenticator:
         return Authenticated(found.user, common) if common else None
 
     async def review_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated:
-        """For TokenReview: as `authenticate` would, but says why not (CredentialRefused)."""
+        """For TokenReview: as `authenticate` would, but says why not (CredentialRefusedError)."""
         # The api-server's own loopback token is tried first and never matches, so its refusal comes first.
         refusals = [INVALID_TOKEN]
         parts = f"Bearer {token}".strip().split(" ", 2)
+        if len(parts) > 1 and not parts[1] and self._anonymous.enabled:
+            # The whole chain is asked, and to it a token behind a space is none at all.
+            return Authenticated(ANONYMOUS, audiences)
         if len(parts) > 1 and parts[1]:
             circumstances = Circumstances(audiences)
             found = await self._by_token(parts[1], circumstances, refusals)
             if found is not None:
                 return Authenticated(with_authenticated_group(found.user), found.audiences)
-        raise CredentialRefused(aggregate_refusals(refusals))
+        raise CredentialRefusedError(aggregate_refusals(refusals))
 
 
 def _websocket_token(headers: Headers) -> str | None:
@@ -172,12 +171,12 @@ def _websocket_token(headers: Headers) -> str | None:
     if not tokens:
         return None
     if len(tokens) > 1:
-        raise CredentialRefused("multiple base64.bearer.authorization tokens specified")
+        raise CredentialRefusedError("multiple base64.bearer.authorization tokens specified")
     try:
         encoded = tokens[0]
         token = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
-        raise CredentialRefused("invalid base64.bearer.authorization token encoding") from None
+        raise CredentialRefusedError("invalid base64.bearer.authorization token encoding") from None
     if token and not others:
-        raise CredentialRefused("missing additional subprotocol")
+        raise CredentialRefusedError("missing additional subprotocol")
     return token or None

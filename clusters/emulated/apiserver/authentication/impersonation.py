@@ -68,9 +68,7 @@ def _go_syntax(user: UserInfo) -> str:
     if user.extra:
         pairs = (f"{quote(key)}:{strings(user.extra[key])}" for key in sorted(user.extra))
         extra = "map[string][]string{" + ", ".join(pairs) + "}"
-    return (
-        f"&user.DefaultInfo{{Name:{quote(user.name)}, UID:{quote(user.uid)}, Groups:{groups}, Extra:{extra}}}"
-    )
+    return f"&user.DefaultInfo{{Name:{quote(user.name)}, UID:{quote(user.uid)}, Groups:{groups}, Extra:{extra}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +195,7 @@ class Impersonation:
         for group in groups:
             await self._require(replace(question, name=group))
 
-    async def _check_extra(
-        self, mode: _Mode, extra: Mapping[str, tuple[str, ...]], requestor: UserInfo
-    ) -> None:
+    async def _check_extra(self, mode: _Mode, extra: Mapping[str, tuple[str, ...]], requestor: UserInfo) -> None:
         if not extra:
             return
         question = _question(requestor, mode, "userextras", "", AUTHENTICATION_GROUP)

@@ -38,7 +38,7 @@ _ALGORITHMS = {
 }  # fmt: skip
 
 
-class SignatureRefused(Exception):
+class SignatureRefusedError(Exception):
     """No key vouches for the token; the text is go-jose's."""
 
 
@@ -87,10 +87,10 @@ def parse(text: str) -> Token | None:
 
 
 def verify(token: Token, keys: Sequence[PublicKey]) -> None:
-    """Returns when one of the keys signed the token; raises SignatureRefused otherwise."""
+    """Returns when one of the keys signed the token; raises SignatureRefusedError otherwise."""
     algorithm = _ALGORITHMS.get(token.algorithm)
     if algorithm is None or not any(_signed_by(token, key, *algorithm) for key in keys):
-        raise SignatureRefused(BAD_SIGNATURE)
+        raise SignatureRefusedError(BAD_SIGNATURE)
 
 
 def _digest(bits: int) -> HashAlgorithm:
@@ -231,9 +231,7 @@ def _from_jwk(entry: Mapping[str, str]) -> PublicKey:
         "P-521": ec.SECP521R1(),
     }
     if entry.get("kty") != "EC" or entry.get("crv") not in curves:
-        raise ValueError(
-            f"key {entry.get('kid')!r} is of type {entry.get('kty')!r}; RSA and EC keys can be used"
-        )
+        raise ValueError(f"key {entry.get('kid')!r} is of type {entry.get('kty')!r}; RSA and EC keys can be used")
     curve = curves[entry["crv"]]
     return ec.EllipticCurvePublicNumbers(_number(entry["x"]), _number(entry["y"]), curve).public_key()
 

@@ -15,7 +15,7 @@ from clusters.emulated.apiserver.authentication.outcome import (
     CREDENTIAL_ID,
     Authenticated,
     Circumstances,
-    CredentialRefused,
+    CredentialRefusedError,
 )
 from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.clock import Clock
@@ -63,9 +63,9 @@ class Oidc:
         user = UserInfo(self._username(claims), self._uid(claims), self._groups(claims), _extra(claims))
         for claim, value in options.required_claims.items():
             if claim not in claims:
-                raise CredentialRefused(f"oidc: required claim {claim} not present in ID token")
+                raise CredentialRefusedError(f"oidc: required claim {claim} not present in ID token")
             if claims[claim] != value:
-                raise CredentialRefused(
+                raise CredentialRefusedError(
                     f"oidc: required claim {claim} value does not match. Got = {claims[claim]}, want = {value}"
                 )
         return Authenticated(user)
@@ -77,28 +77,28 @@ class Oidc:
         audiences = [named] if isinstance(named, str) else list(named or ())
         expires_s = token.claims.get("exp", 0)
         if expires_s < now_s:
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 f"oidc: verify token: oidc: token is expired (Token Expiry: {_go_time(expires_s)})"
             )
         if token.claims.get("nbf", 0) > now_s + NOT_BEFORE_LEEWAY_S:
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 f"oidc: verify token: oidc: current time {_go_time(now_s)} before the nbf (not before) time: "
                 f"{_go_time(token.claims['nbf'])}"
             )
         if token.algorithm not in options.signing_algorithms:
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 "oidc: verify token: oidc: malformed jwt: go-jose/go-jose: unexpected signature algorithm "
                 f"{quote(token.algorithm)}; expected {quoted_list(list(options.signing_algorithms))}"
             )
         try:
             jwt.verify(token, options.keys.matching(token.key_id))
-        except jwt.SignatureRefused:
-            raise CredentialRefused(
+        except jwt.SignatureRefusedError:
+            raise CredentialRefusedError(
                 "oidc: verify token: failed to verify signature: failed to verify id token signature"
             ) from None
         if not set(audiences) & set(options.audiences):
             wanted = quoted_list(sorted(options.audiences))
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 f"oidc: verify token: oidc: expected audience in {wanted} got {quoted_list(audiences)}"
             )
 
@@ -107,12 +107,12 @@ class Oidc:
         name = claims.get(options.username_claim)
         where = f"oidc: parse username claims {quote(options.username_claim)}"
         if name is None:
-            raise CredentialRefused(f"{where}: claim not present")
+            raise CredentialRefusedError(f"{where}: claim not present")
         if not isinstance(name, str):
-            raise CredentialRefused(f"{where}: json: cannot unmarshal into Go value of type string")
+            raise CredentialRefusedError(f"{where}: json: cannot unmarshal into Go value of type string")
         # An address that the issuer has not verified could be anybody's.
         if options.username_claim == "email" and claims.get("email_verified", True) is not True:
-            raise CredentialRefused("oidc: email not verified")
+            raise CredentialRefusedError("oidc: email not verified")
         return options.username_prefix + name
 
     def _groups(self, claims: jwt.Claims) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Oidc:
         groups = [found] if isinstance(found, str) else found
         if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
             where = f"oidc: parse groups claim {quote(options.groups_claim)}"
-            raise CredentialRefused(f"{where}: json: cannot unmarshal into Go value of type string")
+            raise CredentialRefusedError(f"{where}: json: cannot unmarshal into Go value of type string")
         return tuple(options.groups_prefix + group for group in groups)
 
     def _uid(self, claims: jwt.Claims) -> str:
@@ -132,7 +132,7 @@ class Oidc:
             return ""
         uid = claims.get(claim)
         if not isinstance(uid, str):
-            raise CredentialRefused(f"oidc: parse uid claim {quote(claim)}: claim not present")
+            raise CredentialRefusedError(f"oidc: parse uid claim {quote(claim)}: claim not present")
         return uid
 
 
@@ -160,11 +160,7 @@ def from_authentication_configuration(
         uid = mappings.get("uid") or {}
         rules = entry.get("claimValidationRules") or ()
         parts = (username, groups, uid, *rules)
-        if (
-            any("expression" in part for part in parts)
-            or mappings.get("extra")
-            or entry.get("userValidationRules")
-        ):
+        if any("expression" in part for part in parts) or mappings.get("extra") or entry.get("userValidationRules"):
             raise OidcConfigurationError(f"{where}: CEL expressions are not supported; name claims instead")
         options = OidcOptions(
             issuer,

@@ -13,7 +13,7 @@ ALL_UNAUTHENTICATED = "system:unauthenticated"
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 
-class CredentialRefused(Exception):
+class CredentialRefusedError(Exception):
     """The credential is of this authenticator's kind and is not good. The client only ever sees a 401;
     the text is for TokenReview's status.error."""
 
@@ -44,7 +44,7 @@ class TokenAuthenticator(Protocol):
     """Knows one kind of bearer token."""
 
     async def authenticate(self, token: str, circumstances: Circumstances) -> Authenticated | None:
-        """None when the token is of another kind; raises CredentialRefused when it is not good."""
+        """None when the token is of another kind; raises CredentialRefusedError when it is not good."""
 
 
 def with_authenticated_group(user: UserInfo) -> UserInfo:

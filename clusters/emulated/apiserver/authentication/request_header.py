@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from clusters.emulated.apiserver.authentication.outcome import CredentialRefused
+from clusters.emulated.apiserver.authentication.outcome import CredentialRefusedError
 from clusters.emulated.apiserver.authentication.x509 import CertificateVerifier
 from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.clock import Clock
@@ -49,7 +49,7 @@ class RequestHeader:
         verified = self._verifier.verify(http.peer_certificate, http.peer_chain, self._clock.now_s())
         common_name = _common_name(verified.certificate)
         if options.allowed_names and common_name not in options.allowed_names:
-            raise CredentialRefused(f"x509: subject with cn={common_name} is not in the allowed list")
+            raise CredentialRefusedError(f"x509: subject with cn={common_name} is not in the allowed list")
         uid = next(filter(None, (headers.get(header) for header in options.uid_headers)), "")
         groups = [value for header in options.group_headers for value in headers.get_all(header) if value]
         extra: dict[str, tuple[str, ...]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clusters.emulated.apiserver.authentication.authenticator import Authenticator
-from clusters.emulated.apiserver.authentication.outcome import CredentialRefused
+from clusters.emulated.apiserver.authentication.outcome import CredentialRefusedError
 from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.clock.clock import rfc3339
 from clusters.kube import errors
@@ -36,7 +36,7 @@ async def token_review(review: Object, authenticator: Authenticator) -> Object:
     audiences = tuple(spec.get("audiences") or authenticator.audiences)
     try:
         found = await authenticator.review_token(token, audiences)
-    except CredentialRefused as refused:
+    except CredentialRefusedError as refused:
         return {**review, "status": {"user": {}, "error": str(refused)}}
     status: Object = {"authenticated": True, "user": user_object(found.user)}
     if found.audiences:

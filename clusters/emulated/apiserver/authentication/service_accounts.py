@@ -17,7 +17,7 @@ from clusters.emulated.apiserver.authentication.outcome import (
     CREDENTIAL_ID,
     Authenticated,
     Circumstances,
-    CredentialRefused,
+    CredentialRefusedError,
 )
 from clusters.emulated.apiserver.authentication.service_account_names import (
     group_names,
@@ -102,28 +102,24 @@ class ServiceAccountTokens:
             return None
         keys = self._keys.matching(parsed.key_id)
         if not keys:
-            raise CredentialRefused("invalid signature, no keys found")
+            raise CredentialRefusedError("invalid signature, no keys found")
         try:
             jwt.verify(parsed, keys)
-        except jwt.SignatureRefused as refused:
-            raise CredentialRefused(str(refused)) from None
+        except jwt.SignatureRefusedError as refused:
+            raise CredentialRefusedError(str(refused)) from None
         return _Known(parsed.claims, is_legacy)
 
     def _check_audiences(self, known: _Known, circumstances: Circumstances) -> tuple[str, ...]:
         named = known.claims.get("aud")
         audiences = (named,) if isinstance(named, str) else tuple(named or ())
         if not audiences:
-            circumstances.audit_annotations["authentication.k8s.io/legacy-token"] = str(
-                known.claims.get("sub", "")
-            )
+            circumstances.audit_annotations["authentication.k8s.io/legacy-token"] = str(known.claims.get("sub", ""))
             audiences = self._audiences
         wanted = circumstances.audiences or self._audiences
         common = tuple(audience for audience in audiences if audience in wanted)
         if not common and self._audiences:
             texts = quoted_list(list(audiences)), quoted_list(list(wanted))
-            raise CredentialRefused(
-                f"token audiences {texts[0]} is invalid for the target audiences {texts[1]}"
-            )
+            raise CredentialRefusedError(f"token audiences {texts[0]} is invalid for the target audiences {texts[1]}")
         return common
 
     def _check_dates(self, known: _Known) -> None:
@@ -131,11 +127,11 @@ class ServiceAccountTokens:
         claims = known.claims
         expires_s = _seconds(claims, "exp")
         if _seconds(claims, "nbf") > now_s + LEEWAY_S:
-            raise CredentialRefused("service account token is not valid yet")
+            raise CredentialRefusedError("service account token is not valid yet")
         if expires_s and expires_s < now_s - LEEWAY_S:
-            raise CredentialRefused("service account token has expired")
+            raise CredentialRefusedError("service account token has expired")
         if _seconds(claims, "iat") > now_s + LEEWAY_S:
-            raise CredentialRefused("service account token is issued in the future")
+            raise CredentialRefusedError("service account token is issued in the future")
         known.valid_until_s = expires_s + LEEWAY_S if expires_s else float("inf")
 
     async def _check_bound(self, known: _Known, token: str, circumstances: Circumstances) -> UserInfo:
@@ -146,11 +142,11 @@ class ServiceAccountTokens:
         name, uid = account.get("name", ""), account.get("uid", "")
         found = await self._service_account(namespace, name)
         if found["metadata"].get("uid", "") != uid:
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 f"service account UID ({found['metadata'].get('uid', '')}) does not match claim ({uid})"
             )
         if self._is_gone(known, found):
-            raise CredentialRefused(f"service account {namespace}/{name} has been deleted")
+            raise CredentialRefusedError(f"service account {namespace}/{name} has been deleted")
         extra: dict[str, tuple[str, ...]] = {}
         secret, pod, node = claims.get("secret"), claims.get("pod"), claims.get("node")
         if secret is not None:
@@ -172,9 +168,11 @@ class ServiceAccountTokens:
         return UserInfo(username(namespace, name), uid, group_names(namespace), extra)
 
     async def _service_account(self, namespace: str, name: str) -> Object:
+        if not name:
+            raise CredentialRefusedError("resource name may not be empty")
         found = await self._find("serviceaccounts", namespace, name)
         if found is None:
-            raise CredentialRefused(str(not_found("serviceaccounts", name)))
+            raise CredentialRefusedError(str(not_found("serviceaccounts", name)))
         return found
 
     async def _find(self, resource: str, namespace: str, name: str) -> Object | None:
@@ -187,14 +185,14 @@ class ServiceAccountTokens:
     ) -> None:
         found = await self._find(resource, namespace, reference.get("name", ""))
         if found is None:
-            raise CredentialRefused(_INVALIDATED)
+            raise CredentialRefusedError(_INVALIDATED)
         uid, claimed = found["metadata"].get("uid", ""), reference.get("uid", "")
         if uid != claimed:
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 f"{kind} UID ({uid}) does not match service account {kind} ref claim ({claimed})"
             )
         if self._is_gone(known, found):
-            raise CredentialRefused(_INVALIDATED)
+            raise CredentialRefusedError(_INVALIDATED)
 
     def _is_gone(self, known: _Known, found: Object) -> bool:
         """Deleted, and for longer than the leeway: a Pod that is shutting down can still talk."""
@@ -210,7 +208,7 @@ class ServiceAccountTokens:
         claims = known.claims
         subject = _text(claims, "sub")
         if not subject:
-            raise CredentialRefused("sub claim is missing")
+            raise CredentialRefusedError("sub claim is missing")
         found: dict[str, str] = {}
         for claim, title in (
             ("namespace", "namespace"),
@@ -220,21 +218,21 @@ class ServiceAccountTokens:
         ):
             found[title] = _text(claims, _LEGACY_CLAIM + claim)
             if not found[title]:
-                raise CredentialRefused(f"{title} claim is missing")
+                raise CredentialRefusedError(f"{title} claim is missing")
         namespace, name, uid = found["namespace"], found["serviceAccountName"], found["serviceAccountUID"]
         if split_username(subject) != (namespace, name):
-            raise CredentialRefused("sub claim is invalid")
+            raise CredentialRefusedError("sub claim is invalid")
         secret = await self._find("secrets", namespace, found["secretName"])
         if secret is None or secret["metadata"].get("deletionTimestamp"):
-            raise CredentialRefused("Token has been invalidated")
+            raise CredentialRefusedError("Token has been invalidated")
         stored = base64.b64decode((secret.get("data") or {}).get("token", ""))
         if not hmac.compare_digest(stored, token.encode("utf-8", "surrogateescape")):
-            raise CredentialRefused("Token does not match server's copy")
+            raise CredentialRefusedError("Token does not match server's copy")
         account = await self._service_account(namespace, name)
         if account["metadata"].get("deletionTimestamp"):
-            raise CredentialRefused(f"ServiceAccount {namespace}/{name} has been deleted")
+            raise CredentialRefusedError(f"ServiceAccount {namespace}/{name} has been deleted")
         if account["metadata"].get("uid") != uid:
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 f"ServiceAccount UID ({account['metadata'].get('uid', '')}) does not match claim ({uid})"
             )
         await self._note_use(secret, account, circumstances)
@@ -251,7 +249,7 @@ class ServiceAccountTokens:
             await self._objects.modify("secrets", namespace, name, lambda current: _mark_used(current, today))
         if labels.get(INVALID_SINCE_LABEL):
             annotations["authentication.k8s.io/legacy-token-invalidated"] = f"{name}/{namespace}"
-            raise CredentialRefused(
+            raise CredentialRefusedError(
                 f"the token in secret {namespace}/{name} for service account "
                 f"{namespace}/{account['metadata']['name']} has been marked invalid. Use tokens from the "
                 "TokenRequest API or manually created secret-based tokens, or remove the "
@@ -288,7 +286,7 @@ def _note_stale(known: _Known, now_s: float, circumstances: Circumstances) -> No
 def _seconds(claims: jwt.Claims, name: str) -> float:
     value = claims.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise CredentialRefused(f"claim {quote(name)} is not a number")
+        raise CredentialRefusedError(f"claim {quote(name)} is not a number")
     return value
 
 

@@ -54,16 +54,12 @@ class Issued:
     credential_id: str
 
 
-def prepare(
-    token_request: Object, service_account: Object, name: str, options: IssuerOptions, now_s: float
-) -> Object:
+def prepare(token_request: Object, service_account: Object, name: str, options: IssuerOptions, now_s: float) -> Object:
     """The request with its defaults; raises what is wrong with it. `name` is the one in the URL."""
     metadata = dict(token_request.get("metadata") or {})
     account = service_account["metadata"]
     if metadata.get("name", name) != name:
-        problem = field.invalid(
-            "metadata.name", metadata["name"], "must match the service account name if specified"
-        )
+        problem = field.invalid("metadata.name", metadata["name"], "must match the service account name if specified")
         raise errors.invalid(_KIND, name, [problem])
     if metadata.get("namespace", account["namespace"]) != account["namespace"]:
         problem = field.invalid(
@@ -145,9 +141,7 @@ def issue_token(
     warnings = []
     seconds = int(spec["expirationSeconds"])
     if 0 < options.max_expiration_s < seconds:
-        warnings.append(
-            f"requested expiration of {seconds} seconds shortened to {options.max_expiration_s} seconds"
-        )
+        warnings.append(f"requested expiration of {seconds} seconds shortened to {options.max_expiration_s} seconds")
         seconds = spec["expirationSeconds"] = options.max_expiration_s
     lifetime_s, warn_after_s = seconds, 0
     extends = options.extend_expiration and bound.pod is not None and seconds == WARN_ONLY_EXPIRATION_S
@@ -162,9 +156,7 @@ def issue_token(
         "iat": issued_s,
         "iss": options.issuer,
         "jti": token_id,
-        "kubernetes.io": _private_claims(
-            service_account, bound, issued_s + warn_after_s if warn_after_s else 0
-        ),
+        "kubernetes.io": _private_claims(service_account, bound, issued_s + warn_after_s if warn_after_s else 0),
         "nbf": issued_s,
         "sub": username(service_account["metadata"]["namespace"], service_account["metadata"]["name"]),
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from clusters.emulated.apiserver.authentication.outcome import Authenticated, Circumstances, CredentialRefused
+from clusters.emulated.apiserver.authentication.outcome import Authenticated, Circumstances, CredentialRefusedError
 from clusters.emulated.apiserver.request import UserInfo
-from clusters.emulated.apiserver.review_webhook import ReviewFailed, ReviewWebhook
+from clusters.emulated.apiserver.review_webhook import ReviewFailedError, ReviewWebhook
 
 TOKENS_MAX = 4096
 
@@ -55,8 +55,8 @@ class WebhookTokens:
         }
         try:
             status = (await self._webhook.review(review)).get("status") or {}
-        except ReviewFailed as failed:
-            raise CredentialRefused(str(failed)) from None
+        except ReviewFailedError as failed:
+            raise CredentialRefusedError(str(failed)) from None
         # A webhook that knows nothing of audiences speaks for the api-server's own.
         granted = status.get("audiences") or self._audiences
         audiences = tuple(audience for audience in wanted if audience in granted)
@@ -64,11 +64,9 @@ class WebhookTokens:
             return None
         if not status.get("authenticated"):
             if status.get("error"):
-                raise CredentialRefused(status["error"])
+                raise CredentialRefusedError(status["error"])
             return None
         user = status.get("user") or {}
         extra = {name: tuple(values) for name, values in (user.get("extra") or {}).items()}
         groups = tuple(user.get("groups") or ())
-        return Authenticated(
-            UserInfo(user.get("username", ""), user.get("uid", ""), groups, extra), audiences
-        )
+        return Authenticated(UserInfo(user.get("username", ""), user.get("uid", ""), groups, extra), audiences)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clusters.emulated.apiserver.authentication.outcome import (
     CREDENTIAL_ID,
-    CredentialRefused,
+    CredentialRefusedError,
     with_authenticated_group,
 )
 from clusters.emulated.apiserver.request import UserInfo
@@ -51,29 +51,27 @@ class CertificateVerifier:
         return self._parsed
 
     def verify(self, der: bytes, intermediates: tuple[bytes, ...], now_s: float) -> VerifiedCertificate:
-        """Raises CredentialRefused when there is no chain that is good for a client now."""
+        """Raises CredentialRefusedError when there is no chain that is good for a client now."""
         from cryptography import x509
 
         try:
             leaf = x509.load_der_x509_certificate(der)
             between = [x509.load_der_x509_certificate(one) for one in intermediates]
         except ValueError as problem:
-            raise CredentialRefused(f"x509: malformed certificate: {problem}") from None
+            raise CredentialRefusedError(f"x509: malformed certificate: {problem}") from None
         _check_dates(leaf, now_s)
         chain = self._chain([leaf], between, now_s)
         if chain is None:
-            raise CredentialRefused("x509: certificate signed by unknown authority")
+            raise CredentialRefusedError("x509: certificate signed by unknown authority")
         if not all(_is_for_clients(certificate) for certificate in chain):
-            raise CredentialRefused("x509: certificate specifies an incompatible key usage")
+            raise CredentialRefusedError("x509: certificate specifies an incompatible key usage")
         return VerifiedCertificate(
             leaf,
             max(one.not_valid_before_utc.timestamp() for one in chain),
             min(one.not_valid_after_utc.timestamp() for one in chain),
         )
 
-    def _chain(
-        self, chain: list[Certificate], between: list[Certificate], now_s: float
-    ) -> list[Certificate] | None:
+    def _chain(self, chain: list[Certificate], between: list[Certificate], now_s: float) -> list[Certificate] | None:
         last = chain[-1]
         for root in self._roots():
             if last == root:
@@ -82,12 +80,7 @@ class CertificateVerifier:
                 return [*chain, root]
         if len(chain) < CHAIN_MAX:
             for issuer in between:
-                if (
-                    issuer not in chain
-                    and _issued(issuer, last)
-                    and _is_ca(issuer)
-                    and _is_valid(issuer, now_s)
-                ):
+                if issuer not in chain and _issued(issuer, last) and _is_ca(issuer) and _is_valid(issuer, now_s):
                     found = self._chain([*chain, issuer], between, now_s)
                     if found is not None:
                         return found
@@ -124,11 +117,7 @@ def user_of(certificate: Certificate, der: bytes) -> UserInfo | None:
 
     name, uids, groups = "", [], []
     for attribute in certificate.subject:
-        value = (
-            attribute.value
-            if isinstance(attribute.value, str)
-            else attribute.value.decode("utf-8", "replace")
-        )
+        value = attribute.value if isinstance(attribute.value, str) else attribute.value.decode("utf-8", "replace")
         if attribute.oid == NameOID.COMMON_NAME:
             name = value
         elif attribute.oid == NameOID.ORGANIZATION_NAME:
@@ -138,9 +127,9 @@ def user_of(certificate: Certificate, der: bytes) -> UserInfo | None:
     if not name:
         return None
     if len(uids) > 1:
-        raise CredentialRefused(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
+        raise CredentialRefusedError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
     if uids == [""]:
-        raise CredentialRefused("UID cannot be an empty string")
+        raise CredentialRefusedError("UID cannot be an empty string")
     fingerprint = hashlib.sha256(der).hexdigest()
     extra = {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)}
     return UserInfo(name, uids[0] if uids else "", tuple(groups), extra)
@@ -148,17 +137,13 @@ def user_of(certificate: Certificate, der: bytes) -> UserInfo | None:
 
 def _check_dates(certificate: Certificate, now_s: float) -> None:
     if now_s > certificate.not_valid_after_utc.timestamp():
-        raise CredentialRefused("x509: certificate has expired or is not yet valid: certificate has expired")
+        raise CredentialRefusedError("x509: certificate has expired or is not yet valid: certificate has expired")
     if now_s < certificate.not_valid_before_utc.timestamp():
-        raise CredentialRefused(
-            "x509: certificate has expired or is not yet valid: certificate is not yet valid"
-        )
+        raise CredentialRefusedError("x509: certificate has expired or is not yet valid: certificate is not yet valid")
 
 
 def _is_valid(certificate: Certificate, now_s: float) -> bool:
-    return (
-        certificate.not_valid_before_utc.timestamp() <= now_s <= certificate.not_valid_after_utc.timestamp()
-    )
+    return certificate.not_valid_before_utc.timestamp() <= now_s <= certificate.not_valid_after_utc.timestamp()
 
 
 def _issued(issuer: Certificate, certificate: Certificate) -> bool:

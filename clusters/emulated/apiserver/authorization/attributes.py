@@ -137,11 +137,7 @@ def _message(attributes: Attributes) -> str:
         resource = attributes.resource
         if attributes.subresource:
             resource = f"{resource}/{attributes.subresource}"
-        scope = (
-            f"in the namespace {quote(attributes.namespace)}"
-            if attributes.namespace
-            else "at the cluster scope"
-        )
+        scope = f"in the namespace {quote(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
         text = f"{who} resource {quote(resource)} in API group {quote(attributes.group)} {scope}"
     # The text must never pass for HTML in a browser.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -57,9 +57,7 @@ class EscalationCheck:
         aggregates = _has_aggregation(role) or (old is not None and _has_aggregation(old))
         # An aggregation rule can gather anything, now or later.
         if aggregates and self._not_held(user, info, _FULL_AUTHORITY):
-            raise errors.forbidden(
-                resource, name, "must have cluster-admin privileges to use the aggregationRule"
-            )
+            raise errors.forbidden(resource, name, "must have cluster-admin privileges to use the aggregationRule")
 
     async def check_binding_write(
         self, user: UserInfo, info: RequestInfo, binding: Object, old: Object | None = None
@@ -78,9 +76,7 @@ class EscalationCheck:
             raise errors.forbidden(info.group_resource, binding["metadata"].get("name", ""), problem)
 
     async def _may_escalate(self, user: UserInfo, info: RequestInfo) -> bool:
-        asked = Attributes(
-            user, "escalate", info.group, "*", info.resource, namespace=info.namespace, name=info.name
-        )
+        asked = Attributes(user, "escalate", info.group, "*", info.resource, namespace=info.namespace, name=info.name)
         return (await self._chain.authorize(asked)).allowed
 
     async def _may_bind(self, user: UserInfo, role_ref: dict[str, str], namespace: str) -> bool:

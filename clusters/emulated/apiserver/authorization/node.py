@@ -125,9 +125,7 @@ class NodeAuthorizer:
         if verb in ("watch", "list", "deletecollection"):
             if _selects(attributes, "spec.nodeName", node):
                 return ALLOWED
-            return no_opinion(
-                "can only list/watch/deletecollection resourceslices with nodeName field selector"
-            )
+            return no_opinion("can only list/watch/deletecollection resourceslices with nodeName field selector")
         return no_opinion(
             "only the following verbs are allowed for a ResourceSlice: "
             "get, watch, list, create, update, patch, delete, deletecollection"
@@ -155,8 +153,7 @@ class NodeAuthorizer:
 
 def _selects(attributes: Attributes, field: str, value: str) -> bool:
     return any(
-        term.field == field and term.operator == "=" and term.value == value
-        for term in attributes.field_terms()
+        term.field == field and term.operator == "=" and term.value == value for term in attributes.field_terms()
     )
 
 

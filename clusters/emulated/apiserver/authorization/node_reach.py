@@ -73,9 +73,7 @@ class NodeReach:
         for pod in self._objects.list("pods", namespace):
             spec = pod["spec"]
             # A mirror pod shows what a static pod already has; it must not give its node anything new.
-            if spec.get("nodeName") != node or MIRROR_ANNOTATION in (
-                pod["metadata"].get("annotations") or ()
-            ):
+            if spec.get("nodeName") != node or MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or ()):
                 continue
             if name in _references(pod, resource):
                 return True
@@ -85,9 +83,7 @@ class NodeReach:
         claim = volume["spec"].get("claimRef")
         if not claim:
             return False
-        return self._a_pod_refers(
-            node, "persistentvolumeclaims", claim.get("namespace", ""), claim.get("name", "")
-        )
+        return self._a_pod_refers(node, "persistentvolumeclaims", claim.get("namespace", ""), claim.get("name", ""))
 
 
 def _references(pod: Object, resource: str) -> Iterator[str]:
@@ -149,9 +145,7 @@ def _claims(pod: Object) -> Iterator[str]:
 
 def _resource_claims(pod: Object) -> Iterator[str]:
     status = pod.get("status") or {}
-    made = {
-        one["name"]: one.get("resourceClaimName", "") for one in status.get("resourceClaimStatuses") or ()
-    }
+    made = {one["name"]: one.get("resourceClaimName", "") for one in status.get("resourceClaimStatuses") or ()}
     for claim in pod["spec"].get("resourceClaims") or ():
         yield claim.get("resourceClaimName") or made.get(claim["name"], "")
     yield (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName", "")

@@ -106,11 +106,7 @@ class RbacAuthorizer:
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
         grants = self.grants(user, namespace)
         resource_rules = [
-            {
-                name: rule[name]
-                for name in ("verbs", "apiGroups", "resources", "resourceNames")
-                if rule.get(name)
-            }
+            {name: rule[name] for name in ("verbs", "apiGroups", "resources", "resourceNames") if rule.get(name)}
             for rule in grants.rules
             if rule.get("resources")
         ]

@@ -171,9 +171,7 @@ def _label_selector(selector: Mapping[str, Any], notes: list[str]) -> str:
         if operator is None:
             continue
         try:
-            terms.append(
-                selectors.requirement(requirement.get("key", ""), operator, requirement.get("values") or ())
-            )
+            terms.append(selectors.requirement(requirement.get("key", ""), operator, requirement.get("values") or ()))
         except SelectorError:
             continue
     _note_ignored("labelSelector", len(requirements), len(terms), notes)

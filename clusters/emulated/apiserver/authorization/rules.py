@@ -53,10 +53,7 @@ def url_matches(rule: PolicyRule, path: str) -> bool:
 def covers(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
     """The parts of `wanted` that no single held rule covers, each with one verb, resource and name."""
     return [
-        part
-        for rule in wanted
-        for part in _breakdown(rule)
-        if not any(_covers_part(owner, part) for owner in held)
+        part for rule in wanted for part in _breakdown(rule) if not any(_covers_part(owner, part) for owner in held)
     ]
 
 
@@ -72,9 +69,7 @@ def _breakdown(rule: PolicyRule) -> list[PolicyRule]:
                 if not names:
                     parts.append(part)
     parts.extend(
-        {"nonResourceURLs": [url], "verbs": [verb]}
-        for url in rule.get("nonResourceURLs") or ()
-        for verb in verbs
+        {"nonResourceURLs": [url], "verbs": [verb]} for url in rule.get("nonResourceURLs") or () for verb in verbs
     )
     return parts
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from clusters.emulated.apiserver.authorization.attributes import Attributes, Decision, Rules, Verdict
 from clusters.emulated.apiserver.request import UserInfo
-from clusters.emulated.apiserver.review_webhook import ReviewFailed, ReviewWebhook
+from clusters.emulated.apiserver.review_webhook import ReviewFailedError, ReviewWebhook
 
 ANSWERS_MAX = 4096
 _IN = frozenset(("=", "==", "in"))
@@ -51,7 +51,7 @@ class WebhookAuthorizer:
         }
         try:
             status = (await self._webhook.review(review)).get("status") or {}
-        except ReviewFailed as failed:
+        except ReviewFailedError as failed:
             return Verdict(self._decision_on_error, "", str(failed))
         ttl_s = self._authorized_ttl_s if status.get("allowed") else self._unauthorized_ttl_s
         if ttl_s > 0:

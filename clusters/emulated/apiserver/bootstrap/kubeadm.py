@@ -69,9 +69,7 @@ def kubeadm_objects(server: str, ca_pem: str, now: str, new_uid: NewUid) -> Iter
     )
     yield binding("kubeadm:node-proxier", "system:node-proxier", proxy)
     yield role("kubeadm:nodes-kubeadm-config", "configmaps", system, "kubeadm-config")
-    yield binding(
-        "kubeadm:nodes-kubeadm-config", "kubeadm:nodes-kubeadm-config", joining, nodes, namespace=system
-    )
+    yield binding("kubeadm:nodes-kubeadm-config", "kubeadm:nodes-kubeadm-config", joining, nodes, namespace=system)
     yield role("kubeadm:kubelet-config", "configmaps", system, "kubelet-config")
     yield binding("kubeadm:kubelet-config", "kubeadm:kubelet-config", nodes, joining, namespace=system)
     yield role("kube-proxy", "configmaps", system, "kube-proxy")

@@ -78,9 +78,7 @@ def _aggregate(cluster_roles: list[Object], now: str) -> None:
                 role["rules"] = rules
                 changed = True
     for role in aggregating:
-        applied = _managed(
-            "clusterrole-aggregation-controller", "Apply", role["apiVersion"], now, {"f:rules": {}}
-        )
+        applied = _managed("clusterrole-aggregation-controller", "Apply", role["apiVersion"], now, {"f:rules": {}})
         metadata = role["metadata"]
         role["metadata"] = metadata | {"managedFields": [applied, *metadata["managedFields"]]}
 
@@ -132,9 +130,7 @@ def _own_objects(control: Control, now: str, new_uid: NewUid) -> Iterator[tuple[
                 },
             },
             {
-                "f:metadata": owned_labels(
-                    "ipaddress.kubernetes.io/ip-family", "ipaddress.kubernetes.io/managed-by"
-                ),
+                "f:metadata": owned_labels("ipaddress.kubernetes.io/ip-family", "ipaddress.kubernetes.io/managed-by"),
                 "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
             },
             {"spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "kubernetes"}}},

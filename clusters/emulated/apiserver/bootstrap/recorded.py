@@ -18,14 +18,14 @@ NewUid = Callable[[], str]
 VERSIONS = {"1.36": "recorded_v1.36.json"}
 
 
-class NotRecorded(LookupError):
+class NotRecordedError(LookupError):
     """There is no recording of this version; choose one of those named."""
 
 
 @cache
 def _recording(version: str) -> dict[str, Any]:
     if version not in VERSIONS:
-        raise NotRecorded(
+        raise NotRecordedError(
             f"no bootstrap objects for Kubernetes {version}; there are those of {', '.join(VERSIONS)}"
         )
     recording: dict[str, Any] = json.loads(Path(__file__).with_name(VERSIONS[version]).read_bytes())
@@ -55,7 +55,7 @@ def recorded_item(version: str, resource: str, name: str) -> Object:
         if item["metadata"]["name"] == name:
             found: Object = item
             return found
-    raise NotRecorded(f"no {resource} {name!r} among the bootstrap objects of {version}")
+    raise NotRecordedError(f"no {resource} {name!r} among the bootstrap objects of {version}")
 
 
 def stamped(metadata: Object, now: str, new_uid: NewUid) -> Object:

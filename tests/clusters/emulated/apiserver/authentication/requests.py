@@ -37,7 +37,5 @@ def request(
     certificate: bytes | None = None,
     chain: tuple[bytes, ...] = (),
 ) -> Request:
-    http = HttpRequest(
-        method, path, path, "", Headers(headers), peer_certificate=certificate, peer_chain=chain
-    )
+    http = HttpRequest(method, path, path, "", Headers(headers), peer_certificate=certificate, peer_chain=chain)
     return Request(http, request_info(method, path, {}), {}, "audit", NOW_S, NOW_S + 60)

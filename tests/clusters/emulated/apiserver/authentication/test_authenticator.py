@@ -49,7 +49,8 @@ def test_a_certificate_names_user_and_groups() -> None:
     found = user(request(certificate=der))
     assert (found.name, found.groups) == ("jane", ("system:masters", "dev", "system:authenticated"))
     (credential,) = found.extra["authentication.kubernetes.io/credential-id"]
-    assert credential.startswith("X509SHA256=") and len(credential) == len("X509SHA256=") + 64
+    assert credential.startswith("X509SHA256=")
+    assert len(credential) == len("X509SHA256=") + 64
 
 
 @pytest.mark.parametrize(
@@ -138,9 +139,7 @@ def test_a_websocket_brings_its_token_as_a_subprotocol() -> None:
 
 def test_the_front_proxy_speaks_for_others() -> None:
     proxies = Authority("front-proxy-ca")
-    authenticator = Authenticator(
-        request_header=RequestHeader(proxies.pem, SetClock()), x509=X509(CA.pem, SetClock())
-    )
+    authenticator = Authenticator(request_header=RequestHeader(proxies.pem, SetClock()), x509=X509(CA.pem, SetClock()))
     headers = (
         ("X-Remote-User", "carol"),
         ("X-Remote-Group", "a"),

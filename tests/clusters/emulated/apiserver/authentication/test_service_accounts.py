@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from clusters.emulated.apiserver.authentication import jwt, token_issuer
 from clusters.emulated.apiserver.authentication.authenticator import Authenticator
-from clusters.emulated.apiserver.authentication.outcome import Circumstances, CredentialRefused
+from clusters.emulated.apiserver.authentication.outcome import Circumstances, CredentialRefusedError
 from clusters.emulated.apiserver.authentication.service_accounts import ServiceAccountTokens
 from clusters.emulated.apiserver.authentication.token_issuer import Bound, IssuerOptions
 from clusters.emulated.clock.clock import rfc3339
@@ -23,6 +23,7 @@ from tests.clusters.emulated.apiserver.authorization.memory_objects import Memor
 OPTIONS = IssuerOptions()
 ISSUER = OPTIONS.issuer
 KEY = jwt.SigningKey.generate()
+UNBOUND = Bound()
 SERVICE_ACCOUNT: dict[str, Any] = {"metadata": {"name": "robot", "namespace": "shop", "uid": "sa-uid"}}
 POD: dict[str, Any] = {
     "metadata": {"name": "p", "namespace": "shop", "uid": "pod-uid"},
@@ -48,12 +49,12 @@ class Cluster:
         return None if found is None else found.user
 
     def refusal(self, token: str, *audiences: str) -> str:
-        with pytest.raises(CredentialRefused) as caught:
+        with pytest.raises(CredentialRefusedError) as caught:
             self.accept(token, *audiences)
         return str(caught.value)
 
 
-def issue(bound: Bound = Bound(), key: jwt.SigningKey = KEY, **spec: Any) -> str:
+def issue(bound: Bound = UNBOUND, key: jwt.SigningKey = KEY, **spec: Any) -> str:
     prepared = token_issuer.prepare({"spec": spec}, SERVICE_ACCOUNT, "robot", OPTIONS, NOW_S)
     issued = token_issuer.issue_token(prepared, SERVICE_ACCOUNT, bound, key, OPTIONS, "id-1", NOW_S)
     return str(issued.token_request["status"]["token"])
@@ -241,11 +242,11 @@ def test_a_legacy_token_is_good_while_its_secret_is() -> None:
 def test_token_review_says_why() -> None:
     cluster = Cluster()
     authenticator = Authenticator(tokens=[cluster.tokens], audiences=OPTIONS.audiences)
-    with pytest.raises(CredentialRefused) as caught:
+    with pytest.raises(CredentialRefusedError) as caught:
         asyncio.run(authenticator.review_token("xyz", OPTIONS.audiences))
     assert str(caught.value) == "invalid bearer token"
     expired = KEY.sign(claims(issue()) | {"exp": NOW_S - 600})
-    with pytest.raises(CredentialRefused) as caught:
+    with pytest.raises(CredentialRefusedError) as caught:
         asyncio.run(authenticator.review_token(expired, OPTIONS.audiences))
     assert str(caught.value) == "[invalid bearer token, service account token has expired]"
     found = asyncio.run(authenticator.review_token(issue(audiences=["vault", "x"]), ("vault",)))

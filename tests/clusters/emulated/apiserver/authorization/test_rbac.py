@@ -89,9 +89,7 @@ def test_an_allowed_request_names_the_binding() -> None:
     objects = MemoryObjects()
     objects.put(rbac.CLUSTER_ROLES, cluster_role("view", rule("list", "", "pods")))
     service_account = {"kind": "ServiceAccount", "name": "robot"}
-    objects.put(
-        rbac.ROLE_BINDINGS, binding("readers", "ClusterRole", "view", service_account, namespace="shop")
-    )
+    objects.put(rbac.ROLE_BINDINGS, binding("readers", "ClusterRole", "view", service_account, namespace="shop"))
     robot = UserInfo("system:serviceaccount:shop:robot")
     verdict = RbacAuthorizer(objects).decide(Attributes(robot, "list", "", "v1", "pods", namespace="shop"))
     assert verdict.reason == (
