@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from email.utils import formatdate
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 from clusters.emulated.apiserver.http import HttpResponse
 
 # Where Go's text differs from the one that Python knows.
 _GO_TEXTS = {413: "Request Entity Too Large", 414: "Request URI Too Long", 418: "I'm a teapot"}
+# Not by strftime, whose names of days and months follow the locale.
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TEXTS = {int(status): _GO_TEXTS.get(int(status), status.phrase) for status in HTTPStatus}
 
 
@@ -70,5 +73,7 @@ class DateLine:
         second = int(self._now_s())
         if second != self._second:
             self._second = second
-            self._line = f"Date: {formatdate(second, usegmt=True)}\r\n"
+            moment = datetime.fromtimestamp(second, UTC)
+            day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]
+            self._line = f"Date: {day}, {moment:%d} {month} {moment:%Y %H:%M:%S} GMT\r\n"
         return self._line

@@ -20,6 +20,7 @@ from clusters.emulated.apiserver.http import (
 )
 from clusters.emulated.transport.https import Limits
 from clusters.emulated.transport.pki import Pki, Validity
+from clusters.emulated.transport.response_head import DateLine
 
 GET = b"GET /a?x=1 HTTP/1.1\r\nHost: h\r\n\r\n"
 ERROR_HEADERS = b"\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
@@ -40,6 +41,14 @@ def test_an_answer_has_the_given_headers_then_date_and_length(rig: Any) -> None:
     assert lines[2].endswith(b" GMT")
     assert lines[3] == b"Content-Length: 18"
     assert body == b"GET /a x=1 0 False"
+
+
+def test_the_date_is_cluster_time() -> None:
+    now_s = 1_794_992_143.9
+    date = DateLine(lambda: now_s)
+    assert date() == "Date: Wed, 18 Nov 2026 08:55:43 GMT\r\n"
+    now_s += 1
+    assert date() == "Date: Wed, 18 Nov 2026 08:55:44 GMT\r\n"
 
 
 def test_a_connection_serves_many_requests(rig: Any) -> None:
