@@ -84,7 +84,9 @@ class ServiceAccountTokens:
         audiences = self._check_audiences(known, circumstances)
         revision_of = self._objects.revision_of
         revisions = tuple(map(revision_of, _LOOKED_UP))
-        if known.user is None or known.checked_at != revisions or self._clock.now_s() > known.valid_until_s:
+        is_fresh = known.checked_at == revisions and self._clock.now_s() <= known.valid_until_s
+        # Every use of a legacy token is noted, so its check is never skipped.
+        if known.user is None or known.is_legacy or not is_fresh:
             known.user = None
             check = self._check_legacy if known.is_legacy else self._check_bound
             known.user = await check(known, token, circumstances)

@@ -122,6 +122,13 @@ class AuthorizerChain:
         annotations["authorization.k8s.io/reason"] = verdict.reason
         raise forbidden(attributes, verdict.reason)
 
+    async def allows(
+        self, user: UserInfo, verb: str, group: str, resource: str, subresource: str, namespace: str, name: str
+    ) -> bool:
+        """For hops that ask about something beside the request, e.g. `sign` on a signer. Silence is a no."""
+        attributes = Attributes(user, verb, group, "*", resource, subresource, namespace, name)
+        return (await self.authorize(attributes)).allowed
+
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
         """The union over the chain, for SelfSubjectRulesReview."""
         collected = [authorizer.rules_for(user, namespace) for authorizer in self.authorizers]

@@ -239,6 +239,16 @@ def test_a_legacy_token_is_good_while_its_secret_is() -> None:
     assert cluster.refusal(token) == "Token has been invalidated"
 
 
+def test_every_use_of_an_automatic_legacy_token_is_warned_about() -> None:
+    cluster = Cluster()
+    cluster.objects.put("serviceaccounts", {**SERVICE_ACCOUNT, "secrets": [{"name": "robot-token"}]})
+    token = legacy(cluster)
+    warnings: list[str] = []
+    for _ in range(2):
+        assert asyncio.run(cluster.tokens.authenticate(token, Circumstances(warn=warnings.append)))
+    assert len(warnings) == 2
+
+
 def test_token_review_says_why() -> None:
     cluster = Cluster()
     authenticator = Authenticator(tokens=[cluster.tokens], audiences=OPTIONS.audiences)

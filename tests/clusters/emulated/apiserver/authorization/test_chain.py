@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from clusters.emulated.apiserver.admission.authorizing import Authorize
 from clusters.emulated.apiserver.authorization.attributes import Attributes, Decision, Rules, Verdict
 from clusters.emulated.apiserver.authorization.chain import (
     AlwaysAllow,
@@ -85,3 +86,13 @@ def test_paths_that_are_always_allowed(path: str, allowed: bool) -> None:
 def test_rules_are_the_union() -> None:
     rules = AuthorizerChain([Says(shrug("cannot")), AlwaysAllow()]).rules_for(ROOT, "shop")
     assert (len(rules.resource_rules), rules.incomplete, rules.error) == (1, True, "cannot")
+
+
+def test_other_hops_get_a_yes_or_a_no() -> None:
+    asked: Authorize = AuthorizerChain([PrivilegedGroups()]).allows
+    for user, allowed in ((ROOT, True), (UserInfo("alice"), False)):
+        assert asyncio.run(_may_sign(asked, user)) is allowed
+
+
+async def _may_sign(authorize: Authorize, user: UserInfo) -> bool:
+    return await authorize(user, "sign", "certificates.k8s.io", "signers", "", "", "example.com/x")
