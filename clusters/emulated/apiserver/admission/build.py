@@ -33,7 +33,11 @@ from clusters.emulated.apiserver.admission.policies.apply_configuration import (
     built_in_type,
 )
 from clusters.emulated.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
-from clusters.emulated.apiserver.admission.policies.parameters import Parameters, ParamResource, ResourceForKind
+from clusters.emulated.apiserver.admission.policies.parameters import (
+    Parameters,
+    ParamResource,
+    ResourceForKind,
+)
 from clusters.emulated.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from clusters.emulated.apiserver.admission.shapes import Convert, Redecode, keep_object, keep_version
 from clusters.emulated.apiserver.admission.validating.certificates import (
@@ -54,7 +58,7 @@ from clusters.emulated.apiserver.admission.validating.resource_quota import Reso
 from clusters.emulated.apiserver.admission.webhooks.call import (
     Outbound,
     ResolveService,
-    ServiceUnresolved,
+    ServiceResolutionError,
     WebhookCaller,
 )
 from clusters.emulated.apiserver.admission.webhooks.mutating import MutatingAdmissionWebhook
@@ -68,7 +72,7 @@ from clusters.kube.gostring import quote
 
 async def no_services(namespace: str, name: str, port: int) -> Address:
     """A `ResolveService` for clusters without Services."""
-    raise ServiceUnresolved(f"service {quote(name)} not found")
+    raise ServiceResolutionError(f"service {quote(name)} not found")
 
 
 def no_param_kinds(group: str, version: str, kind: str) -> ParamResource | None:

@@ -31,7 +31,7 @@ _OUT_OF_BUDGET = (
 _QUESTIONS_MAX = 1000
 
 
-class OutOfBudget(Exception):
+class BudgetSpentError(Exception):
     """The expressions of one request cost too much together; the rest is not evaluated."""
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ class Activation:
         )
 
     async def evaluate(self, expression: Expression, budget: Budget) -> tuple[Any, str]:
-        """The value and an empty text, or why there is none. Raises OutOfBudget."""
+        """The value and an empty text, or why there is none. Raises BudgetSpentError."""
         from clusters.kube.cel import EvaluationError
 
         if expression.program is None:
@@ -203,9 +203,9 @@ class Activation:
                 await self._ask(unanswered.question)
                 continue
             if budget.exhausted:
-                raise OutOfBudget
+                raise BudgetSpentError
             return value, error
-        raise OutOfBudget
+        raise BudgetSpentError
 
 
 def _exposed_namespace(namespace: Object | None) -> Object | None:
@@ -231,7 +231,7 @@ class Conditions:
         self._fails_closed = failure_policy != "Ignore"
 
     async def hold(self, activation: Activation) -> bool:
-        """Raises ConditionsFailed when an error decides and the policy is Fail."""
+        """Raises ConditionsError when an error decides and the policy is Fail."""
         from clusters.emulated.apiserver.admission.denial import joined
         from clusters.kube.cel import Budget
 
@@ -245,16 +245,16 @@ class Conditions:
                     problems.append(error)
                 elif value is False:
                     is_false = True
-        except OutOfBudget as spent:
+        except BudgetSpentError as spent:
             is_false, problems = False, [str(spent)]
         if is_false:
             return False
         if problems:
             if self._fails_closed:
-                raise ConditionsFailed(joined(problems))
+                raise ConditionsError(joined(problems))
             return False
         return True
 
 
-class ConditionsFailed(Exception):
+class ConditionsError(Exception):
     """A matchCondition could not be evaluated; the text says why."""

@@ -32,7 +32,7 @@ _REFERRING_PROJECTIONS = (
 )
 
 
-class UnknownReference(ValueError):
+class UnknownReferenceError(ValueError):
     """A volume of a kind this version does not know; `str()` says which."""
 
 
@@ -84,7 +84,7 @@ def _config_map_names(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def api_objects(spec: Mapping[str, Any]) -> str:
-    """What of the API the pod refers to, in words; empty if nothing. Raises UnknownReference."""
+    """What of the API the pod refers to, in words; empty if nothing. Raises UnknownReferenceError."""
     if spec.get("serviceAccountName"):
         return "serviceaccounts"
     if next(secret_names(spec), None) is not None:
@@ -107,11 +107,11 @@ def _of_volume(volume: Mapping[str, Any]) -> str:
         if volume.get(kind) is not None:
             return words
     if volume.get("projected") is None:
-        raise UnknownReference(f'unknown volume type for volume  "{volume.get("name", "")}"')
+        raise UnknownReferenceError(f'unknown volume type for volume  "{volume.get("name", "")}"')
     for source in volume["projected"].get("sources") or ():
         for kind, words in _REFERRING_PROJECTIONS:
             if source.get(kind) is not None:
                 return words
         if source.get("downwardAPI") is None:
-            raise UnknownReference(f'unknown source for projected volume "{volume.get("name", "")}"')
+            raise UnknownReferenceError(f'unknown source for projected volume "{volume.get("name", "")}"')
     return ""

@@ -10,7 +10,7 @@ from clusters.emulated.apiserver.admission.authorizing import Authorize
 from clusters.emulated.apiserver.admission.certificate_requests import CsrError, subject_of
 from clusters.emulated.apiserver.admission.denial import forbidden
 from clusters.emulated.apiserver.admission.mutating.node_tokens import judge_token_request
-from clusters.emulated.apiserver.admission.pod_references import UnknownReference, api_objects
+from clusters.emulated.apiserver.admission.pod_references import UnknownReferenceError, api_objects
 from clusters.emulated.apiserver.objects import Object, Objects
 from clusters.kube import errors
 from clusters.kube.gostring import quote
@@ -137,7 +137,7 @@ class NodeRestriction(AdmissionPlugin):
         self._judge_owner(node, attributes, metadata.get("ownerReferences") or [])
         try:
             referred = api_objects(pod.get("spec") or {})
-        except UnknownReference as unknown:
+        except UnknownReferenceError as unknown:
             raise forbidden(
                 attributes, f"error checking mirror pod for API references: {unknown}"
             ) from unknown

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from clusters.emulated.apiserver.admission.attributes import AdmissionPlugin, Attributes
 from clusters.emulated.apiserver.admission.authorizing import Authorize
 from clusters.emulated.apiserver.admission.denial import requested_name
-from clusters.emulated.apiserver.admission.expressions import Activation, ConditionsFailed
+from clusters.emulated.apiserver.admission.expressions import Activation, ConditionsError
 from clusters.emulated.apiserver.admission.matching import Equivalents, Resource
 from clusters.emulated.apiserver.admission.policies.mutation import (
     MergeConfiguration,
-    MutationFailed,
+    MutationError,
     MutationProgram,
 )
 from clusters.emulated.apiserver.admission.policies.parameters import ConfigurationError, Parameters
@@ -171,7 +171,7 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
             return False
         try:
             return not await conditions.hold(self._activation(each, versioned, namespace, answers))
-        except ConditionsFailed as failed:
+        except ConditionsError as failed:
             _note_problem(problems, each.policy, each.binding, str(failed), "Invalid")
             return True
 
@@ -195,7 +195,7 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
                 new = await program.mutate(kind, expression, activation, current, self._merge)
                 if new is not current:
                     attributes.object = self._redecode(attributes, new)
-            except MutationFailed as failed:
+            except MutationError as failed:
                 _note_problem(problems, each.policy, each.binding, str(failed), "Invalid")
             except StatusError:
                 raise

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from clusters.emulated.apiserver.admission.expressions import (
     COST_BUDGET,
     Activation,
+    BudgetSpentError,
     Conditions,
     Expression,
-    OutOfBudget,
     compile_expression,
     environment,
 )
@@ -20,7 +20,7 @@ from clusters.kube.patch import json_patch
 from clusters.kube.patch.errors import PatchError
 
 
-class MutationFailed(Exception):
+class MutationError(Exception):
     """The policy's mutation cannot be carried out; the failurePolicy decides what that means."""
 
 
@@ -72,19 +72,19 @@ class MutationProgram:
         obj: Object,
         merge: MergeConfiguration,
     ) -> Object:
-        """The changed object (or the same, when a `test` operation says so). Raises MutationFailed."""
+        """The changed object (or the same, when a `test` operation says so). Raises MutationError."""
         from clusters.kube.cel import Budget
 
         if expression.program is None:
-            raise MutationFailed(expression.error)
+            raise MutationError(expression.error)
         budget = Budget(COST_BUDGET)
         self._variables.bind(activation.bindings, budget)
         try:
             value, error = await activation.evaluate(expression, budget)
-        except OutOfBudget as spent:
-            raise MutationFailed(str(spent)) from spent
+        except BudgetSpentError as spent:
+            raise MutationError(str(spent)) from spent
         if error:
-            raise MutationFailed(error)
+            raise MutationError(error)
         return _patched(obj, value) if kind == "JSONPatch" else _merged(obj, value, merge)
 
 
@@ -95,13 +95,13 @@ def _patched(obj: Object, value: Any) -> Object:
         if isinstance(operation.value, ObjectValue):
             wrong = type_name_errors(operation.value)
             if wrong:
-                raise MutationFailed("type mismatch: " + "\n".join(wrong))
+                raise MutationError("type mismatch: " + "\n".join(wrong))
     try:
         patched: Object = json_patch.apply(obj, [operation.as_json() for operation in value])
     except PatchError as error:
         if error.text.endswith("test failed"):
             return obj
-        raise MutationFailed(f"JSON Patch: {error}") from error
+        raise MutationError(f"JSON Patch: {error}") from error
     return patched
 
 
@@ -110,9 +110,9 @@ def _merged(obj: Object, value: Any, merge: MergeConfiguration) -> Object:
 
     wrong = type_name_errors(value)
     if wrong:
-        raise MutationFailed("type mismatch: " + "\n".join(wrong))
+        raise MutationError("type mismatch: " + "\n".join(wrong))
     configuration = {**plain(value), "apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     try:
         return merge(obj, configuration)
     except ValueError as error:
-        raise MutationFailed(f"error applying patch: {error}") from error
+        raise MutationError(f"error applying patch: {error}") from error

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from clusters.emulated.apiserver.admission.expressions import (
     COST_BUDGET,
     Activation,
+    BudgetSpentError,
     Conditions,
-    ConditionsFailed,
+    ConditionsError,
     Expression,
-    OutOfBudget,
     compile_expression,
     environment,
 )
@@ -87,7 +87,7 @@ class ValidationProgram:
             try:
                 if not await self._conditions.hold(activation):
                     return verdict
-            except ConditionsFailed as failed:
+            except ConditionsError as failed:
                 return self._failed(str(failed))
         try:
             for position, (validation, expression, message) in enumerate(self._validations):
@@ -99,7 +99,7 @@ class ValidationProgram:
                     text = await _message(activation, budget, validation, message)
                     verdict.denials.append(Decision(position, text, validation.get("reason") or "Invalid"))
             await self._annotate(activation, verdict)
-        except OutOfBudget as spent:
+        except BudgetSpentError as spent:
             return self._failed(str(spent))
         return verdict
 

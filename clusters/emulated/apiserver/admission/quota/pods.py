@@ -14,10 +14,8 @@ from clusters.kube.timestamps import unix_s
 Object = Mapping[str, Any]
 _ONE = parse("1")
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
-RESOURCES = frozenset(
-    ("count/pods", "pods", *_COMPUTE)
-    + tuple(f"{part}.{name}" for part in ("requests", "limits") for name in _COMPUTE)
-)
+_BY_PART = (f"{part}.{name}" for part in ("requests", "limits") for name in _COMPUTE)
+RESOURCES = frozenset(("count/pods", "pods", *_COMPUTE, *_BY_PART))
 _HUGE_PAGES = ("hugepages-", "requests.hugepages-")
 _DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
 # A quota on one of these makes every container declare it. Kubernetes calls that a mistake, and keeps it.

@@ -20,7 +20,7 @@ from clusters.emulated.apiserver.admission.shapes import Object
 from clusters.emulated.apiserver.admission.webhooks.configuration import Webhook, note
 from clusters.emulated.apiserver.admission.webhooks.response import (
     Answer,
-    InvalidResponse,
+    InvalidResponseError,
     read_review,
     response_problem,
     verify,
@@ -38,11 +38,11 @@ _RETRIES_MAX = 10
 _RESPONSE_HEADERS = (("Accept", "application/json, */*"), ("Content-Type", "application/json"))
 
 ResolveService = Callable[[str, str, int], Awaitable[Address]]
-"""Namespace, name and port of a Service to where it is served; raises ServiceUnresolved with its text
+"""Namespace, name and port of a Service to where it is served; raises ServiceResolutionError with its text
 (`service "x" not found`, `no service port 9999 found for service "x"`)."""
 
 
-class ServiceUnresolved(DialError):
+class ServiceResolutionError(DialError):
     """The Service that a webhook names leads nowhere; `str()` says why."""
 
 
@@ -62,7 +62,7 @@ class Outbound(Protocol):
     ) -> OutboundResponse: ...
 
 
-class CallFailed(Exception):
+class WebhookCallError(Exception):
     """The webhook gave no usable answer: 500, unless its failurePolicy is Ignore."""
 
     def __init__(self, webhook: Webhook, reason: str) -> None:
@@ -91,27 +91,27 @@ class WebhookCaller:
         *,
         mutating: bool,
     ) -> Answer:
-        """The verified answer; its warnings and annotations are noted. Raises CallFailed, StatusError."""
+        """The verified answer; its warnings and annotations are noted. Raises WebhookCallError, StatusError."""
         if attributes.dry_run:
             if not webhook.side_effects:
-                raise CallFailed(webhook, "Webhook SideEffects is nil")
+                raise WebhookCallError(webhook, "Webhook SideEffects is nil")
             if webhook.side_effects not in ("None", "NoneOnDryRun"):
                 raise errors.bad_request(f"admission webhook {quote(webhook.name)} does not support dry run")
         version = next((each for each in webhook.review_versions if each in ("v1", "v1beta1")), "")
         if not version:
             text = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
-            raise CallFailed(webhook, f"could not create admission objects: {text}")
+            raise WebhookCallError(webhook, f"could not create admission objects: {text}")
         uid = self._randomness.uid()
         review = admission_review(version, uid, attributes, resource, obj, old_object)
         try:
             reply = await self._post(webhook, attributes, orjson.dumps(review) + b"\n")
             decoded = read_review(reply, version)
-        except (OutboundError, InvalidResponse) as error:
-            raise CallFailed(webhook, f"failed to call webhook: {error}") from error
+        except (OutboundError, InvalidResponseError) as error:
+            raise WebhookCallError(webhook, f"failed to call webhook: {error}") from error
         try:
             answer = verify(decoded, uid, version, mutating=mutating)
-        except InvalidResponse as error:
-            raise CallFailed(webhook, f"received invalid webhook response: {error}") from error
+        except InvalidResponseError as error:
+            raise WebhookCallError(webhook, f"received invalid webhook response: {error}") from error
         for key, value in answer.audit_annotations.items():
             note(attributes, f"{webhook.name}/{key}", value)
         for warning in answer.warnings:
@@ -140,17 +140,17 @@ class WebhookCaller:
                 )
             except BodyError as error:
                 text = f"unexpected error when reading response body. Please retry. Original error: {error}"
-                raise InvalidResponse(text) from error
+                raise InvalidResponseError(text) from error
             wait_s = _retry_after_s(reply)
             if wait_s is None or attempt == _RETRIES_MAX:
                 break
             if self._clock.monotonic_s() + wait_s >= deadline_s:
                 await self._clock.sleep(max(0.0, deadline_s - self._clock.monotonic_s()))
-                raise InvalidResponse("context deadline exceeded")
+                raise InvalidResponseError("context deadline exceeded")
             await self._clock.sleep(wait_s)
         problem = response_problem(reply)
         if problem:
-            raise InvalidResponse(problem)
+            raise InvalidResponseError(problem)
         return reply
 
     def _where(self, webhook: Webhook) -> tuple[str, Resolve | None]:

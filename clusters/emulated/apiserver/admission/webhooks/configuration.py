@@ -11,7 +11,7 @@ from clusters.emulated.apiserver.admission.authorizing import Authorize
 from clusters.emulated.apiserver.admission.expressions import (
     Activation,
     Conditions,
-    ConditionsFailed,
+    ConditionsError,
     environment,
 )
 from clusters.emulated.apiserver.admission.matching import Equivalents, Resource, Rule, Selectors, find_rule
@@ -66,7 +66,7 @@ class Webhook:
         attributes = versioned.attributes
         try:
             return await self._conditions.hold(Activation(versioned, resource, authorize))
-        except ConditionsFailed as failed:
+        except ConditionsError as failed:
             name = object_name(attributes)
             raise errors.forbidden(attributes.group_resource, name, str(failed)) from failed
 

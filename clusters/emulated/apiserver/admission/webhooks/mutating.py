@@ -8,8 +8,8 @@ from clusters.emulated.apiserver.admission.matching import Equivalents, Resource
 from clusters.emulated.apiserver.admission.reinvocation import Reinvocation
 from clusters.emulated.apiserver.admission.shapes import Convert, Redecode, Versioned
 from clusters.emulated.apiserver.admission.webhooks.call import (
-    CallFailed,
     WebhookCaller,
+    WebhookCallError,
     decode_patch,
     plain,
 )
@@ -93,7 +93,7 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
                 raise answer.denial(webhook.name)
             if answer.patch:
                 changed = self._patch(webhook, answer, versioned, resource, key)
-        except CallFailed as failed:
+        except WebhookCallError as failed:
             if not webhook.ignores_failures:
                 raise errors.internal(str(failed)) from failed
             note(attributes, f"failed-open.mutation.webhook.admission.k8s.io/{key}", webhook.name)
@@ -112,7 +112,7 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
             operations, _ = json_patch.operations(patch, strict=False)
         except (JsonError, PatchError) as error:
             text = f"received undecodable patch in webhook response: {error}"
-            raise CallFailed(webhook, text) from error
+            raise WebhookCallError(webhook, text) from error
         if not operations:
             return False
         current = versioned.new(resource)
@@ -122,7 +122,7 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
                 "which is not supported for this operation"
             )
         if answer.patch_type != "JSONPatch":
-            raise CallFailed(webhook, f"unsupported patch type {quote(answer.patch_type)}")
+            raise WebhookCallError(webhook, f"unsupported patch type {quote(answer.patch_type)}")
         attributes = versioned.attributes
         try:
             patched = json_patch.apply(current, operations)

@@ -36,7 +36,7 @@ _PLAIN_TEXTS = {
 }
 
 
-class InvalidResponse(Exception):
+class InvalidResponseError(Exception):
     """The response cannot be used; `str()` says why."""
 
 
@@ -107,10 +107,10 @@ def _status_message(body: bytes) -> str:
 
 
 def read_review(reply: OutboundResponse, version: str) -> Object:
-    """The AdmissionReview in a response's body. Raises InvalidResponse."""
+    """The AdmissionReview in a response's body. Raises InvalidResponseError."""
     if not reply.body:
         content_type = reply.header("content-type") or ""
-        raise InvalidResponse(
+        raise InvalidResponseError(
             f"0-length response with status code: {reply.status} and content type: {content_type}"
         )
     raw = _read(reply.body)
@@ -118,20 +118,22 @@ def read_review(reply: OutboundResponse, version: str) -> Object:
     if not isinstance(raw, dict):
         found = "array" if isinstance(raw, list) else "string" if isinstance(raw, str) else "number"
         found = "bool" if isinstance(raw, bool) else found
-        raise InvalidResponse(f"{prefix}json: cannot unmarshal {found} into Go value of type {_TYPE_META}")
+        raise InvalidResponseError(
+            f"{prefix}json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
+        )
     api_version, kind = raw.get("apiVersion") or "", raw.get("kind") or ""
     for name, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str):
-            raise InvalidResponse(
+            raise InvalidResponseError(
                 f"{prefix}json: cannot unmarshal {name} into Go struct field .{name} of type string"
             )
     wanted = f"admission.k8s.io/{version}"
     if (api_version or wanted, kind or "AdmissionReview") != (wanted, "AdmissionReview"):
-        raise InvalidResponse(_wrong_kind(api_version or wanted, kind or "AdmissionReview", version))
+        raise InvalidResponseError(_wrong_kind(api_version or wanted, kind or "AdmissionReview", version))
     try:
         decoded, _ = decode(_review_struct(version), raw)
     except DecodeError as error:
-        raise InvalidResponse(error.text) from error
+        raise InvalidResponseError(error.text) from error
     return decoded
 
 
@@ -151,13 +153,13 @@ def _read(body: bytes) -> Any:
         try:
             return loads(body)
         except JsonError as error:
-            raise InvalidResponse(f"couldn't get version/kind; json parse error: {error}") from error
+            raise InvalidResponseError(f"couldn't get version/kind; json parse error: {error}") from error
     import yaml
 
     try:
         return yaml.safe_load(body.decode("utf-8", "replace"))
     except yaml.YAMLError as error:
-        raise InvalidResponse(_yaml_text(error)) from error
+        raise InvalidResponseError(_yaml_text(error)) from error
 
 
 def _yaml_text(error: Exception) -> str:
@@ -175,10 +177,10 @@ def _review_struct(version: str) -> Struct:
 
 
 def verify(review: Object, uid: str, version: str, *, mutating: bool) -> Answer:
-    """Raises InvalidResponse; v1beta1 was never strict about what came back."""
+    """Raises InvalidResponseError; v1beta1 was never strict about what came back."""
     response = review.get("response")
     if response is None:
-        raise InvalidResponse("webhook response was absent")
+        raise InvalidResponseError("webhook response was absent")
     patch, patch_type = response.get("patch") or "", response.get("patchType")
     if version == "v1":
         _verify_v1(review, response, uid, mutating=mutating)
@@ -199,23 +201,23 @@ def verify(review: Object, uid: str, version: str, *, mutating: bool) -> Answer:
 def _verify_v1(review: Object, response: Object, uid: str, *, mutating: bool) -> None:
     given = response.get("uid") or ""
     if given != uid:
-        raise InvalidResponse(f"expected response.uid={quote(uid)}, got {quote(given)}")
+        raise InvalidResponseError(f"expected response.uid={quote(uid)}, got {quote(given)}")
     api_version, kind = review.get("apiVersion") or "", review.get("kind") or ""
     if (api_version, kind) != ("admission.k8s.io/v1", "AdmissionReview"):
         group, _, version = api_version.rpartition("/")
-        raise InvalidResponse(
+        raise InvalidResponseError(
             "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, "
             f"got {group}/{version}, Kind={kind}"
         )
     patch, patch_type = response.get("patch"), response.get("patchType")
     if not mutating:
         if patch:
-            raise InvalidResponse("validating webhook may not return response.patch")
+            raise InvalidResponseError("validating webhook may not return response.patch")
         if patch_type is not None:
-            raise InvalidResponse("validating webhook may not return response.patchType")
+            raise InvalidResponseError("validating webhook may not return response.patchType")
     elif patch and patch_type is None:
-        raise InvalidResponse("webhook returned response.patch but not response.patchType")
+        raise InvalidResponseError("webhook returned response.patch but not response.patchType")
     elif not patch and patch_type is not None:
-        raise InvalidResponse("webhook returned response.patchType but not response.patch")
+        raise InvalidResponseError("webhook returned response.patchType but not response.patch")
     elif patch_type == "":
-        raise InvalidResponse('webhook returned invalid response.patchType of ""')
+        raise InvalidResponseError('webhook returned invalid response.patchType of ""')

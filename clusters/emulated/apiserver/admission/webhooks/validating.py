@@ -12,7 +12,7 @@ from clusters.emulated.apiserver.admission.attributes import AdmissionPlugin, At
 from clusters.emulated.apiserver.admission.authorizing import Authorize
 from clusters.emulated.apiserver.admission.matching import Equivalents, Resource, is_exempt
 from clusters.emulated.apiserver.admission.shapes import Convert, Versioned
-from clusters.emulated.apiserver.admission.webhooks.call import CallFailed, WebhookCaller
+from clusters.emulated.apiserver.admission.webhooks.call import WebhookCaller, WebhookCallError
 from clusters.emulated.apiserver.admission.webhooks.configuration import Webhook, WebhookSource, note
 from clusters.emulated.apiserver.objects import Objects
 from clusters.emulated.clock.clock import Clock
@@ -77,7 +77,7 @@ class ValidatingAdmissionWebhook(AdmissionPlugin):
         new, old = versioned.new(resource), versioned.old(resource)
         try:
             answer = await self._caller.ask(webhook, attributes, resource, new, old, mutating=False)
-        except CallFailed as failed:
+        except WebhookCallError as failed:
             if not webhook.ignores_failures:
                 return errors.internal(str(failed))
             key = f"failed-open.validating.webhook.admission.k8s.io/round_0_index_{position}"

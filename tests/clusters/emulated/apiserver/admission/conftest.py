@@ -94,7 +94,14 @@ class House:
         self.objects.put("serviceaccounts", {"metadata": {"name": "default", "namespace": name}})
 
     async def _authorize(
-        self, user: UserInfo, verb: str, group: str, resource: str, subresource: str, namespace: str, name: str
+        self,
+        user: UserInfo,
+        verb: str,
+        group: str,
+        resource: str,
+        subresource: str,
+        namespace: str,
+        name: str,
     ) -> bool:
         return (user.name, verb, name) in self.allowed
 
@@ -117,7 +124,9 @@ class House:
     ) -> Attributes:
         some = obj or old or {}
         verb = operation.lower()
-        info = RequestInfo(True, "/", verb, group=group, version=version, resource=resource, namespace=namespace)
+        info = RequestInfo(
+            True, "/", verb, group=group, version=version, resource=resource, namespace=namespace
+        )
         http = HttpRequest.__new__(HttpRequest)
         now_s = self.clock.monotonic_s()
         self.request = Request(http, info, {}, "audit", self.clock.now_s(), now_s + 34, user=user)
