@@ -25,7 +25,8 @@ def merge_configuration(
     if versions.keep is not None:
         fields = versions.keep(fields)
     managed[manager] = written(manager, version, fields, last.get("time") if last else None)
-    if last is not None and last["fieldsV1"]:
+    # An applier that drops nothing takes nothing out, and most applies are such.
+    if last is not None and (last["apiVersion"] != version or difference(last["fieldsV1"], fields)):
         merged = _pruned(versions, merged, managed, last)
     managed, _, conflicts = move(versions, live, merged, managed, manager)
     if conflicts and not force:

@@ -45,7 +45,8 @@ def test_elements_are_ordered_by_content_not_by_text() -> None:
 
 
 def test_what_a_client_sends_is_rewritten() -> None:
-    sent = {"f:x": {'k:{"protocol": "TCP", "containerPort": 80}': {".": {}}, "z:unknown": {}}}
+    key = 'k:{"protocol": "TCP", "containerPort": 80}'
+    sent: fieldset.FieldSet = {"f:x": {key: {".": {}}, "z:unknown": {}}}
     assert fieldset.decode(sent) == {"f:x": {'k:{"containerPort":80,"protocol":"TCP"}': {}}}
 
 

@@ -67,6 +67,29 @@ def test_a_create_owns_what_it_sets_and_nothing_of_the_identity() -> None:
     ]  # fmt: skip
 
 
+def test_zero_values_that_go_writes_are_owned_whether_or_not_they_are_spelled_out() -> None:
+    """`resources: {}` and `protocol` of a container: a decoded object lacks the first, the written one has it."""
+    pod = object_type("", "v1", "Pod")
+    decoded: Map = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
+    for obj in (decoded, pod.written(decoded)):
+        created = managed_fields.update(None, obj, "gt", schema=pod, api_version="v1", now="2026-01-01T00:00:00Z")
+        assert owners(created)["gt"] == {
+            "f:spec": {
+                "f:containers": {
+                    'k:{"name":"c"}': {
+                        ".": {},
+                        "f:name": {},
+                        "f:ports": {
+                            ".": {},
+                            'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}},
+                        },
+                        "f:resources": {},
+                    }
+                }
+            }
+        }
+
+
 def test_an_update_that_changes_nothing_leaves_the_times_alone() -> None:
     live = updated(None, config_map({"x": "1"}), "gt")
     again = updated(live, config_map({"x": "1"}), "other", 9)
@@ -245,7 +268,7 @@ def test_managers_of_other_versions_are_compared_in_their_version() -> None:
 
 def test_a_scale_shows_and_moves_the_owner_of_the_replicas() -> None:
     replicas = {"apps/v1": ("f:spec", "f:replicas")}
-    fields = {"f:spec": {"f:paused": {}, "f:replicas": {}}}
+    fields: Map = {"f:spec": {"f:paused": {}, "f:replicas": {}}}
     parent = [{"manager": "alpha", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields}]
     shown = entries_of_scale(parent, replicas)
     assert shown == [{**parent[0], "apiVersion": "autoscaling/v1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]

@@ -46,14 +46,14 @@ def filter_of(sequence: Map, subresource: str) -> Filter | None:
 
 
 def entries(obj: Map) -> Any:
-    """Managed fields with times reduced to whether there is one; as text, because the order counts."""
+    """Managed fields with times reduced to whether there is one."""
     found = obj["metadata"].get("managedFields") or []
     return [{**entry, "time": "time" in entry} for entry in found]
 
 
 def latest_time(obj: Map) -> str:
     found = obj["metadata"].get("managedFields") or []
-    return max([entry.get("time", "") for entry in found] + ["2026-01-01T00:00:00Z"])
+    return max(["2026-01-01T00:00:00Z", *(str(entry.get("time", "")) for entry in found)])
 
 
 def status_text(status: Map) -> str:
@@ -99,10 +99,8 @@ def test_every_step_gives_what_the_real_one_gave(sequence: Map) -> None:
             result = carried_out(sequence, step, live)
             if "schema" in sequence:  # Custom resources are written with sorted keys.
                 assert entries(result) == entries(step["after"]), step["what"]
-            else:
-                assert json.dumps(entries(result)) == json.dumps(
-                    [{**entry, "time": entry["time"]} for entry in entries(step["after"])]
-                ), step["what"]
+            else:  # As text: the order counts.
+                assert json.dumps(entries(result)) == json.dumps(entries(step["after"])), step["what"]
         assert json.dumps([live, step]) == before, "arguments were changed"
         live = step.get("after", live)
 

@@ -9,6 +9,7 @@ import pytest
 
 from clusters.kube.apply import validation
 from clusters.kube.apply.compare import compare
+from clusters.kube.apply.fieldset import FieldSet
 from clusters.kube.apply.schema_change import reconcile
 from clusters.kube.apply.typed import merge, owned, remove
 from clusters.kube.apply.types import Type, of_schema, of_struct
@@ -128,7 +129,7 @@ def test_keys_that_go_always_writes_have_a_zero_default() -> None:
 
 
 def test_fields_recorded_before_a_map_became_atomic() -> None:
-    recorded = {"f:atom": {".": {}, "f:a": {}}, "f:opts": {"f:a": {}}}
+    recorded: FieldSet = {"f:atom": {".": {}, "f:a": {}}, "f:opts": {"f:a": {}}}
     assert reconcile(recorded, KIND) == {"f:atom": {}, "f:opts": {"f:a": {}}}
-    unchanged = {"f:atom": {}, "f:tags": {'v:"x"': {}}}
+    unchanged: FieldSet = {"f:atom": {}, "f:tags": {'v:"x"': {}}}
     assert reconcile(unchanged, KIND) is unchanged
