@@ -21,7 +21,7 @@ Difference: TypeAlias = tuple[FieldSet | None, FieldSet | None, FieldSet | None]
 _MODIFIED: Difference = (None, {}, None)
 
 
-class Untypable(ValueError):
+class UntypableError(ValueError):
     """A list element that cannot be told apart from others; the text is what Kubernetes says about it."""
 
 
@@ -30,11 +30,11 @@ def element_of(face: ListFace, item: Any) -> str:
     keys = face.keys
     if not keys:
         if isinstance(item, (dict, list)) or item is None:
-            raise Untypable(_bad_set_item(item))
+            raise UntypableError(_bad_set_item(item))
         return value_element(item)
     if not isinstance(item, dict):
         what = "a null element" if item is None else "non-map elements"
-        raise Untypable(f"associative list with keys may not have {what}")
+        raise UntypableError(f"associative list with keys may not have {what}")
     pairs = []
     for key in keys:
         if key in item:
@@ -43,7 +43,7 @@ def element_of(face: ListFace, item: Any) -> str:
             pairs.append((key, face.key_defaults[key]))
     if not pairs:
         names = " ".join(f'"{key}"' for key in keys)
-        raise Untypable(
+        raise UntypableError(
             f"associative list with keys has an element that omits all key fields [{names}] "
             "(and doesn't have default values for any key fields)"
         )

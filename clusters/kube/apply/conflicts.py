@@ -8,7 +8,7 @@ from clusters.kube.apply.fieldset import FieldSet, Path, from_paths, paths
 from clusters.kube.errors import StatusError, apply_conflict
 
 
-class Conflicts(Exception):
+class ConflictsError(Exception):
     """What stands in the way of an apply; `force` takes the fields over."""
 
     def __init__(self, found: list[tuple[Manager, Path]]) -> None:
@@ -16,9 +16,9 @@ class Conflicts(Exception):
         self.found = found
 
     @staticmethod
-    def of(sets: dict[Manager, FieldSet]) -> Conflicts:
+    def of(sets: dict[Manager, FieldSet]) -> ConflictsError:
         managers = sorted(sets, key=Manager.identifier)
-        return Conflicts([(manager, path) for manager in managers for path in paths(sets[manager])])
+        return ConflictsError([(manager, path) for manager in managers for path in paths(sets[manager])])
 
     def fields(self) -> FieldSet:
         return from_paths(*(path for _, path in self.found))

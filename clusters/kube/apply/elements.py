@@ -18,7 +18,7 @@ from clusters.kube.patch.errors import go_value
 _plain = re.compile(r"[A-Za-z0-9_./:@ -]*\Z").match
 
 
-class BadElement(ValueError):
+class BadElementError(ValueError):
     """A string that is no path element; managed fields with one are not taken over."""
 
 
@@ -69,9 +69,9 @@ def key_pairs(element: str) -> list[tuple[str, Any]]:
 def canonical(element: str) -> str | None:
     """The element as Kubernetes would write it, None for kinds that do not exist (they are skipped)."""
     if len(element) < 2:
-        raise BadElement("key must be 2 characters long:")
+        raise BadElementError("key must be 2 characters long:")
     if element[1] != ":":
-        raise BadElement(f"missing colon: {element}")
+        raise BadElementError(f"missing colon: {element}")
     kind = element[0]
     if kind == "f":
         return element
@@ -83,7 +83,7 @@ def canonical(element: str) -> str | None:
         if kind == "i":
             return f"i:{int(element[2:])}"
     except (ValueError, AttributeError) as error:
-        raise BadElement(f"cannot read path element {element}: {error}") from error
+        raise BadElementError(f"cannot read path element {element}: {error}") from error
     return None
 
 

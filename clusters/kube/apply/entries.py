@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from clusters.kube.apply import fieldset
-from clusters.kube.apply.elements import BadElement
+from clusters.kube.apply.elements import BadElementError
 from clusters.kube.gostring import quote, to_json
 
 Entry: TypeAlias = dict[str, Any]
@@ -35,7 +35,7 @@ class Manager(NamedTuple):
 Managed: TypeAlias = dict[Manager, Entry]
 
 
-class BadManagedFields(ValueError):
+class BadManagedFieldsError(ValueError):
     """Managed fields that cannot be read; what the object had before is kept instead."""
 
 
@@ -55,19 +55,19 @@ def decode(entries: Any) -> Managed:
     managed: Managed = {}
     for position, entry in enumerate(entries or ()):
         if entry.get("operation") not in ("Apply", "Update"):
-            raise BadManagedFields("operation must be `Apply` or `Update`")
+            raise BadManagedFieldsError("operation must be `Apply` or `Update`")
         if not entry.get("apiVersion"):
-            raise BadManagedFields("apiVersion must not be empty")
+            raise BadManagedFieldsError("apiVersion must not be empty")
         kind = entry.get("fieldsType") or ""
         if kind != "FieldsV1":
             if not kind:
-                raise BadManagedFields(f"missing fieldsType in managed fields entry {position}")
-            raise BadManagedFields(f"invalid fieldsType {quote(kind)} in managed fields entry {position}")
+                raise BadManagedFieldsError(f"missing fieldsType in managed fields entry {position}")
+            raise BadManagedFieldsError(f"invalid fieldsType {quote(kind)} in managed fields entry {position}")
         manager = manager_of(entry)
         try:
             fields = fieldset.decode(entry.get("fieldsV1"))
-        except BadElement as error:
-            raise BadManagedFields(f"error decoding versioned set: {error}") from error
+        except BadElementError as error:
+            raise BadManagedFieldsError(f"error decoding versioned set: {error}") from error
         fields.pop(fieldset.SELF, None)
         managed[manager] = written(manager, entry["apiVersion"], fields, entry.get("time"))
     return managed

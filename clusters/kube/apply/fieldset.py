@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from clusters.kube.apply.elements import BadElement, canonical, order
+from clusters.kube.apply.elements import BadElementError, canonical, order
 
 #: At the root `{}` is the empty set; below, `{}` is a member without children.
 FieldSet: TypeAlias = dict[str, Any]
@@ -160,7 +160,7 @@ def decode(fields: Any) -> FieldSet:
     if fields is None:
         return {}
     if not isinstance(fields, dict):
-        raise BadElement("fields must be an object")
+        raise BadElementError("fields must be an object")
     decoded: FieldSet = {}
     for name, node in fields.items():
         if name == SELF:

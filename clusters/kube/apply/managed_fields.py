@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from clusters.kube.apply import entries, last_applied, validation
-from clusters.kube.apply.compare import Untypable
-from clusters.kube.apply.conflicts import Conflicts
-from clusters.kube.apply.entries import BadManagedFields, Managed, Manager, written
+from clusters.kube.apply.compare import UntypableError
+from clusters.kube.apply.conflicts import ConflictsError
+from clusters.kube.apply.entries import BadManagedFieldsError, Managed, Manager, written
 from clusters.kube.apply.fieldset import difference, has, union
 from clusters.kube.apply.merge_configuration import merge_configuration
 from clusters.kube.apply.object_type import ObjectType
@@ -61,7 +61,7 @@ def update(
     versions = Versions(api_version, schema, reset_fields, convert)
     try:
         managed = _updated(versions, live or {}, new, managed, manager, subresource, now)
-    except Untypable:
+    except UntypableError:
         managed = {}  # A list that breaks its own keys: Kubernetes tracks nothing then, and goes on.
     return _with_managed_fields(new, metadata, managed)
 
@@ -88,7 +88,7 @@ def apply(
     live_metadata = before.get("metadata") or {}
     try:
         managed = entries.decode(live_metadata.get("managedFields"))
-    except BadManagedFields as error:
+    except BadManagedFieldsError as error:
         raise unknown(f"failed to decode managed fields: {error}") from error
     before = _without_managed_fields(before, live_metadata)
     if not managed and live is not None:
@@ -97,9 +97,9 @@ def apply(
     myself = Manager(manager or "unknown", "Apply", "", subresource)
     try:
         merged, managed = _merged(versions, before, config, managed, myself, force)
-    except Conflicts as conflicts:
+    except ConflictsError as conflicts:
         raise conflicts.status_error() from conflicts
-    except Untypable as error:
+    except UntypableError as error:
         raise unknown(f"failed to create typed live object ({_described(before)}): {error}") from error
     if merged is None:
         merged = before
@@ -129,7 +129,7 @@ def _merged(
 ) -> tuple[Object | None, Managed]:
     try:
         return merge_configuration(versions, live, config, managed, myself, force)
-    except Conflicts as conflicts:
+    except ConflictsError as conflicts:
         if myself.name != last_applied.KUBECTL:
             raise
         allowed = last_applied.allowed_conflicts(versions, live)
@@ -137,7 +137,7 @@ def _merged(
             raise
         if difference(conflicts.fields(), allowed):
             left = [each for each in conflicts.found if not has(allowed, each[1])]
-            raise Conflicts(left) from conflicts
+            raise ConflictsError(left) from conflicts
     return merge_configuration(versions, live, config, managed, myself, True)
 
 
@@ -162,7 +162,7 @@ def _live_or_new(live_metadata: Object, metadata: Object, subresource: str) -> M
         return entries.read(live_entries)
     try:
         return entries.decode(sent) or entries.read(live_entries)
-    except BadManagedFields:
+    except BadManagedFieldsError:
         return entries.read(live_entries)
 
 
@@ -213,6 +213,6 @@ def problem_after_admission(managed_fields: Any) -> str | None:
     """What is wrong with managed fields that a webhook changed; the caller then keeps those from before."""
     try:
         entries.decode(managed_fields)
-    except BadManagedFields as error:
+    except BadManagedFieldsError as error:
         return str(error)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clusters.kube.apply.conflicts import Conflicts
+from clusters.kube.apply.conflicts import ConflictsError
 from clusters.kube.apply.entries import Entry, Managed, Manager, written
 from clusters.kube.apply.fieldset import FieldSet, difference, intersection, union
 from clusters.kube.apply.object_type import ObjectType
@@ -16,7 +16,7 @@ from clusters.kube.apply.typed import merge, owned, remove, with_named_fields
 def merge_configuration(
     versions: Versions, live: Object, config: Object, managed: Managed, manager: Manager, force: bool
 ) -> tuple[Object | None, Managed]:
-    """The merged object, None if it is the live one, and the managed fields; raises `Conflicts`."""
+    """The merged object, None if it is the live one, and the managed fields; raises `ConflictsError`."""
     managed = dict(versions.reconciled(managed))
     version = versions.api_version
     merged: Object = merge(versions.kind.root, live, config)
@@ -30,7 +30,7 @@ def merge_configuration(
         merged = _pruned(versions, merged, managed, last)
     managed, _, conflicts = move(versions, live, merged, managed, manager)
     if conflicts and not force:
-        raise Conflicts.of(conflicts)
+        raise ConflictsError.of(conflicts)
     fields = difference(fields, UNMANAGED)
     if fields:
         managed[manager] = {**managed[manager], "fieldsV1": fields}
@@ -53,9 +53,7 @@ def _pruned(versions: Versions, merged: Object, managed: Managed, last: Entry) -
     return merged if back is None else back[0]
 
 
-def _with_owned(
-    versions: Versions, merged: Any, pruned: Any, version: str, managed: Managed
-) -> tuple[Any, str]:
+def _with_owned(versions: Versions, merged: Any, pruned: Any, version: str, managed: Managed) -> tuple[Any, str]:
     """What was taken out and is owned by somebody is put back; the version it ends in is told."""
     sets: dict[str, FieldSet] = {version: {}}  # The pruned version first: others may need it to convert.
     for entry in managed.values():
@@ -73,9 +71,7 @@ def _with_owned(
     return pruned, at
 
 
-def _without_applied(
-    versions: Versions, merged: Any, kind: ObjectType, pruned: tuple[Any, str], last: Entry
-) -> Any:
+def _without_applied(versions: Versions, merged: Any, kind: ObjectType, pruned: tuple[Any, str], last: Entry) -> Any:
     """Only what the applier itself had applied goes; what dangles below it stays."""
     found = versions.to(pruned[0], pruned[1], last["apiVersion"])
     if found is None:

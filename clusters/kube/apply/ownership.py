@@ -59,7 +59,8 @@ def changes(kind: ObjectType, old: Object, new: Object) -> Changes:
     root = kind.root.map
     assert root is not None
     metadata = root.of("metadata")
-    assert metadata is not None and metadata.map is not None
+    assert metadata is not None
+    assert metadata.map is not None
     top = compare_maps(root, old, new, _SKIPPED) or (None, None, None)
     old_metadata, new_metadata = old.get("metadata") or {}, new.get("metadata") or {}
     below = None

@@ -204,9 +204,7 @@ def _map_face(schema: dict[str, Any], object_meta: Struct, preserve: bool) -> Ma
     for name, below in properties.items():
         embedded = below.get("x-kubernetes-embedded-resource") is True
         face.fields[name] = (
-            _resource(below, object_meta, preserve=preserve)
-            if embedded
-            else _of_schema(below, object_meta, preserve)
+            _resource(below, object_meta, preserve=preserve) if embedded else _of_schema(below, object_meta, preserve)
         )
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
@@ -222,9 +220,7 @@ def _list_face(schema: dict[str, Any], object_meta: Struct, preserve: bool) -> L
     if isinstance(items, dict):
         embedded = items.get("x-kubernetes-embedded-resource") is True
         element = (
-            _resource(items, object_meta, preserve=preserve)
-            if embedded
-            else _of_schema(items, object_meta, preserve)
+            _resource(items, object_meta, preserve=preserve) if embedded else _of_schema(items, object_meta, preserve)
         )
     list_type = schema.get("x-kubernetes-list-type", "atomic")
     if list_type == "atomic":

@@ -1,7 +1,7 @@
 """Whether a configuration fits its type, in the words of server-side apply.
 
-    >>> text(deployment, {"spec": {"replicaz": 1}})
-    '.spec.replicaz: field not declared in schema'
+>>> text(deployment, {"spec": {"replicaz": 1}})
+'.spec.replicaz: field not declared in schema'
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clusters.kube.apply.compare import Untypable, element_of
+from clusters.kube.apply.compare import UntypableError, element_of
 from clusters.kube.apply.elements import printed
 from clusters.kube.apply.types import ListFace, MapFace, Type
 from clusters.kube.gostring import quote
@@ -53,7 +53,7 @@ def _list_problems(face: ListFace, value: list[Any], path: str) -> Iterator[tupl
             continue
         try:
             element = element_of(face, item)
-        except Untypable as error:
+        except UntypableError as error:
             yield path, f"element {position}: {error}"
             return
         if element in seen:

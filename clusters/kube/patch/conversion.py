@@ -26,9 +26,7 @@ def problem(kind: Type, value: Any) -> str | None:
     if isinstance(kind, Struct):
         if not isinstance(value, dict):
             return f"cannot restore struct from: {_kind(value)}"
-        return _first(
-            problem(field.type, value[name]) for name, field in kind.fields.items() if name in value
-        )
+        return _first(problem(field.type, value[name]) for name, field in kind.fields.items() if name in value)
     if isinstance(kind, ListType):
         if not isinstance(value, list):
             return f"cannot restore slice from {_kind(value)}"

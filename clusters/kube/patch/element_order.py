@@ -1,7 +1,7 @@
 """The order of a merged list: the patch's own elements in its order, the object's others where they stood.
 
-    >>> in_order(["b", "a"], ["x"], ["a", "b"], ["a", "x", "b"], "", str)
-    ['a', 'x', 'b']
+>>> in_order(["b", "a"], ["x"], ["a", "b"], ["a", "x", "b"], "", str)
+['a', 'x', 'b']
 """
 
 from __future__ import annotations

@@ -72,22 +72,22 @@ def _fails(text: str) -> PatchError:
     return PatchError(text, "unprocessable")
 
 
-class _BadKey(Exception):
+class _BadKeyError(Exception):
     """A key that this container does not take; the text goes into the operation's own message."""
 
 
 def _index(key: str) -> int:
     if not _INDEX.fullmatch(key):
-        raise _BadKey(f"strconv.Atoi: parsing {quote(key)}: invalid syntax")
+        raise _BadKeyError(f"strconv.Atoi: parsing {quote(key)}: invalid syntax")
     number = int(key)
     if not -_INT64_MAX - 1 <= number <= _INT64_MAX:
-        raise _BadKey(f"strconv.Atoi: parsing {quote(key)}: value out of range")
+        raise _BadKeyError(f"strconv.Atoi: parsing {quote(key)}: value out of range")
     return number
 
 
 def _within(number: int, length: int) -> int:
     if not -length <= number < length:
-        raise _BadKey(f"Unable to access invalid index: {number}: invalid index referenced")
+        raise _BadKeyError(f"Unable to access invalid index: {number}: invalid index referenced")
     return number + length if number < 0 else number
 
 
@@ -116,7 +116,7 @@ def _find(document: Any, path: str) -> tuple[Any, str] | None:
     for token in tokens[:-1]:
         try:
             container = _get(container, token)
-        except _BadKey:
+        except _BadKeyError:
             return None
         if not isinstance(container, (dict, list)):
             return None
@@ -146,8 +146,8 @@ def _inserted(container: Any, key: str, value: Any) -> Any:
         return [*container, value]
     try:
         number = _index(key)
-    except _BadKey as error:
-        raise _BadKey(f"value was not a proper array index: '{key}': {error}") from error
+    except _BadKeyError as error:
+        raise _BadKeyError(f"value was not a proper array index: '{key}': {error}") from error
     place = _within(number, len(container) + 1)
     return [*container[:place], value, *container[place:]]
 
@@ -155,7 +155,7 @@ def _inserted(container: Any, key: str, value: Any) -> Any:
 def _without(container: Any, key: str) -> Any:
     if isinstance(container, dict):
         if key not in container:
-            raise _BadKey(f"Unable to remove nonexistent key: {key}: missing value")
+            raise _BadKeyError(f"Unable to remove nonexistent key: {key}: missing value")
         return {name: value for name, value in container.items() if name != key}
     place = _within(_index(key), len(container))
     return [*container[:place], *container[place + 1 :]]
@@ -181,7 +181,7 @@ def _add(document: Any, operation: Operation) -> Any:
         raise _fails(f'add operation does not apply: doc is missing path: "{path}": missing value')
     try:
         return _with(document, path, _inserted(*found, operation.get("value")))
-    except _BadKey as error:
+    except _BadKeyError as error:
         raise _fails(f"error in add for path: '{path}': {error}") from error
 
 
@@ -192,7 +192,7 @@ def _remove(document: Any, operation: Operation) -> Any:
         raise _fails(f'remove operation does not apply: doc is missing path: "{path}": missing value')
     try:
         return _with(document, path, _without(*found))
-    except _BadKey as error:
+    except _BadKeyError as error:
         raise _fails(f"error in remove for path: '{path}': {error}") from error
 
 
@@ -211,7 +211,7 @@ def _replace(document: Any, operation: Operation) -> Any:
         return _with(document, path, {**container, key: value})
     try:
         place = _within(_index(key), len(container))
-    except _BadKey as error:
+    except _BadKeyError as error:
         text = f"replace operation does not apply: doc is missing key: {path}: missing value"
         raise _fails(text) from error
     return _with(document, path, [*container[:place], value, *container[place + 1 :]])
@@ -225,7 +225,7 @@ def _move(document: Any, operation: Operation) -> Any:
     try:
         value = _get(*found)
         document = _with(document, source, _without(*found))
-    except _BadKey as error:
+    except _BadKeyError as error:
         raise _fails(f"error in move for path: '{found[1]}': {error}") from error
     path = _path(operation, "path", "move operation failed to decode path", named=True)
     found = _find(document, path)
@@ -233,7 +233,7 @@ def _move(document: Any, operation: Operation) -> Any:
         raise _fails(f"move operation does not apply: doc is missing destination path: {path}: missing value")
     try:
         return _with(document, path, _inserted(*found, value))
-    except _BadKey as error:
+    except _BadKeyError as error:
         raise _fails(f"error in move for path: '{path}': {error}") from error
 
 
@@ -244,7 +244,7 @@ def _copy(document: Any, operation: Operation) -> Any:
         raise _fails(f"copy operation does not apply: doc is missing from path: {source}: missing value")
     try:
         value = _get(*found)
-    except _BadKey as error:
+    except _BadKeyError as error:
         raise _fails(f"error in copy for from: '{source}': {error}") from error
     path = _path(operation, "path", "copy operation failed to decode path", named=False)
     found = _find(document, path)
@@ -252,7 +252,7 @@ def _copy(document: Any, operation: Operation) -> Any:
         raise _fails(f"copy operation does not apply: doc is missing destination path: {path}: missing value")
     try:
         return _with(document, path, _inserted(*found, value))
-    except _BadKey as error:
+    except _BadKeyError as error:
         raise _fails(f"error while adding value during copy: {error}") from error
 
 
@@ -266,7 +266,7 @@ def _test(document: Any, operation: Operation) -> Any:
             raise _fails(f"test operation does not apply: is missing path: {path}: missing value")
         try:
             value = _get(*found)
-        except _BadKey as error:
+        except _BadKeyError as error:
             raise _fails(f"error in test for path: '{path}': {error}") from error
     if not _same(value, operation.get("value")):
         raise _fails(f"testing value {path} failed: test failed")

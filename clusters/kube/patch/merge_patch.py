@@ -1,7 +1,7 @@
 """RFC 7386, JSON merge patch: maps are merged, null removes, everything else replaces.
 
-    >>> apply({"data": {"a": "1", "b": "2"}}, {"data": {"a": None, "c": "3"}})
-    {'data': {'b': '2', 'c': '3'}}
+>>> apply({"data": {"a": "1", "b": "2"}}, {"data": {"a": None, "c": "3"}})
+{'data': {'b': '2', 'c': '3'}}
 """
 
 from __future__ import annotations

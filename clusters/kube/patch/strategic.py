@@ -144,10 +144,7 @@ def _check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
             at_patch += 1
         at_order += 1
     if at_patch < len(kept) and at_order >= len(order):
-        text = (
-            f"The order in patch list:\n{go_value(patch)}\n doesn't match {_ORDER_PREFIX} list:\n"
-            f"{go_value(order)}\n"
-        )
+        text = f"The order in patch list:\n{go_value(patch)}\n doesn't match {_ORDER_PREFIX} list:\n{go_value(order)}\n"
         raise PatchError(text, "internal")
 
 
@@ -160,9 +157,7 @@ def _same_element(left: Any, right: Any, merge_key: str) -> bool:
     return bool(left[merge_key] == right[merge_key])
 
 
-def _merge_list(
-    original: list[Any], patch: list[Any], element: Lookup, merge_key: str, *, deletes: bool
-) -> list[Any]:
+def _merge_list(original: list[Any], patch: list[Any], element: Lookup, merge_key: str, *, deletes: bool) -> list[Any]:
     if not original and not patch:
         return original
     kind = elements_kind(original, patch)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters.kube.apply import fieldset
-from clusters.kube.apply.elements import BadElement, printed
+from clusters.kube.apply.elements import BadElementError, printed
 
 ELEMENTS = st.sampled_from(["f:a", "f:b", "f:c", 'k:{"n":9}', 'k:{"n":10}', 'v:"x"'])
 PATHS = st.sets(st.lists(ELEMENTS, min_size=1, max_size=3).map(tuple), max_size=8)
@@ -40,7 +40,7 @@ def test_results_are_canonical(left: set[Any], right: set[Any]) -> None:
 
 
 def test_elements_are_ordered_by_content_not_by_text() -> None:
-    made = fieldset.in_order(dict.fromkeys(['k:{"port":80}', 'k:{"port":9}', 'k:{"port":443}', "."], {}))
+    made = fieldset.in_order({key: {} for key in ('k:{"port":80}', 'k:{"port":9}', 'k:{"port":443}', ".")})
     assert list(made) == [".", 'k:{"port":9}', 'k:{"port":80}', 'k:{"port":443}']
 
 
@@ -52,7 +52,7 @@ def test_what_a_client_sends_is_rewritten() -> None:
 
 @pytest.mark.parametrize("fields", [{"data": {}}, {"f": {}}, {"k:{": {}}, {"f:data": 1}, {"i:x": {}}])
 def test_what_is_no_field_set_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(BadElement):
+    with pytest.raises(BadElementError):
         fieldset.decode(fields)
 
 

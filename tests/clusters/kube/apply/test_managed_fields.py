@@ -70,7 +70,10 @@ def test_a_create_owns_what_it_sets_and_nothing_of_the_identity() -> None:
 def test_zero_values_that_go_writes_are_owned_whether_or_not_they_are_spelled_out() -> None:
     """`resources: {}` and `protocol` of a container: a decoded object lacks the first, the written one has it."""
     pod = object_type("", "v1", "Pod")
-    decoded: Map = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
+    decoded: Map = {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]},
+    }
     for obj in (decoded, pod.written(decoded)):
         created = managed_fields.update(None, obj, "gt", schema=pod, api_version="v1", now="2026-01-01T00:00:00Z")
         assert owners(created)["gt"] == {
@@ -178,7 +181,7 @@ def test_an_updaters_conflict_names_version_and_subresource() -> None:
         subresource="status", now="2026-01-01T00:00:00Z",
     )  # fmt: skip
     config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "status": {"replicas": 2}}
-    with pytest.raises(StatusError, match='conflict with "kcm" with subresource "status" using apps/v1: .status.replicas'):
+    with pytest.raises(StatusError, match=r'with "kcm" with subresource "status" using apps/v1: \.status\.replicas'):
         managed_fields.apply(
             live, config, "alpha", False, schema=deployment, api_version="apps/v1", kind="Deployment",
             subresource="status", now="2026-01-01T00:00:00Z",
@@ -269,11 +272,21 @@ def test_managers_of_other_versions_are_compared_in_their_version() -> None:
 def test_a_scale_shows_and_moves_the_owner_of_the_replicas() -> None:
     replicas = {"apps/v1": ("f:spec", "f:replicas")}
     fields: Map = {"f:spec": {"f:paused": {}, "f:replicas": {}}}
-    parent = [{"manager": "alpha", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields}]
+    parent = [
+        {
+            "manager": "alpha",
+            "operation": "Apply",
+            "apiVersion": "apps/v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": fields,
+        }
+    ]
     shown = entries_of_scale(parent, replicas)
     assert shown == [{**parent[0], "apiVersion": "autoscaling/v1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
     assert entries_of_parent(parent, shown, "apps/v1", replicas) == parent
-    taken = [{**shown[0], "manager": "hpa", "operation": "Update", "subresource": "scale", "time": "2026-01-01T00:00:00Z"}]
+    taken = [
+        {**shown[0], "manager": "hpa", "operation": "Update", "subresource": "scale", "time": "2026-01-01T00:00:00Z"}
+    ]
     assert [
         (entry["manager"], entry["apiVersion"], entry["fieldsV1"], "time" in entry)
         for entry in entries_of_parent(parent, taken, "apps/v1", replicas)

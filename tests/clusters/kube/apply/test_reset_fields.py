@@ -38,7 +38,8 @@ def test_config_maps_reset_nothing() -> None:
 
 def test_endpoints_that_take_one_thing_only() -> None:
     ephemeral, resize = reset_fields("", "pods", "ephemeralcontainers"), reset_fields("", "pods", "resize")
-    assert ephemeral is not None and resize is not None
+    assert ephemeral is not None
+    assert resize is not None
     assert ephemeral(FIELDS) == {"f:spec": {"f:ephemeralContainers": {".": {}, 'k:{"name":"d"}': {}}}}
     assert resize(FIELDS) == {
         "f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:resources": {"f:limits": {}}}}}
@@ -47,6 +48,7 @@ def test_endpoints_that_take_one_thing_only() -> None:
 
 def test_custom_resources() -> None:
     main, status = custom_reset_fields("", True), custom_reset_fields("status", True)
-    assert main is not None and status is not None
+    assert main is not None
+    assert status is not None
     assert (list(main(FIELDS)), list(status(FIELDS))) == (["f:metadata", "f:spec"], ["f:status"])
     assert custom_reset_fields("", False) is None

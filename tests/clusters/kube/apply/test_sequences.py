@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (one case per line, with Kubernetes' own words)
 """Sequences of creates, updates, patches and applies by several managers, step by step as a real v1.36 answered.
 
 `sequences.json` holds each object as it was after the step. The managed fields of every step must follow from

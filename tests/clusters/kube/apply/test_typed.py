@@ -17,8 +17,16 @@ from clusters.kube.schema.catalogue import Catalogue
 
 META = Catalogue.of("1.36").struct("meta/v1.ObjectMeta")
 STRING = {"type": "string"}
-PORT = {"type": "object", "properties": {"port": {"type": "integer"}, "proto": {**STRING, "default": "TCP"}, "n": STRING}}
-PORTS = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "proto"], "items": PORT}
+PORT = {
+    "type": "object",
+    "properties": {"port": {"type": "integer"}, "proto": {**STRING, "default": "TCP"}, "n": STRING},
+}
+PORTS = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["port", "proto"],
+    "items": PORT,
+}
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -123,9 +131,7 @@ def test_keys_that_go_always_writes_have_a_zero_default() -> None:
     pod = Catalogue.of("1.36").kind("", "v1", "Pod")
     assert pod is not None
     config = {"spec": {"containers": [{"image": "x"}]}}
-    assert owned(of_struct(pod), config)["f:spec"] == {
-        "f:containers": {'k:{"name":""}': {".": {}, "f:image": {}}}
-    }
+    assert owned(of_struct(pod), config)["f:spec"] == {"f:containers": {'k:{"name":""}': {".": {}, "f:image": {}}}}
 
 
 def test_fields_recorded_before_a_map_became_atomic() -> None:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (one case per line, with Kubernetes' own words)
 """JSON merge patch."""
 
 from __future__ import annotations

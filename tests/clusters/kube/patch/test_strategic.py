@@ -88,7 +88,9 @@ def test_a_list_without_a_merge_key_is_replaced(deployment: Struct) -> None:
 
 
 def test_directives_of_maps(deployment: Struct) -> None:
-    assert patched(deployment, {"metadata": {"labels": {"$patch": "replace", "z": "1"}}})["metadata"]["labels"] == {"z": "1"}
+    assert patched(deployment, {"metadata": {"labels": {"$patch": "replace", "z": "1"}}})["metadata"]["labels"] == {
+        "z": "1"
+    }
     assert patched(deployment, {"metadata": {"labels": {"$patch": "delete"}}})["metadata"]["labels"] == {}
     assert patched(deployment, {"metadata": {"labels": {"a": None}}})["metadata"]["labels"] == {"b": "2"}
     recreate = {"$retainKeys": ["type"], "type": "Recreate"}
