@@ -135,7 +135,8 @@ BY_FUNCTION: Mapping[str, Cost] = {
 # ... then cel-go at the one overload that the checker found.
 BY_OVERLOAD: Mapping[str, Cost] = {
     **dict.fromkeys(
-        ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "string_format"),
+        ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "string_format",
+         "strings_quote"),
         _traversal(),
     ),
     "in_list": _elements,

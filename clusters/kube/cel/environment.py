@@ -52,7 +52,7 @@ class Budget:
 class Program:
     """A compiled expression; ``type`` is what it evaluates to, ``references`` the variables it names."""
 
-    __slots__ = ("_cost", "_evaluate", "_inputs", "_pad", "references", "text", "tree", "type")
+    __slots__ = ("_cost", "_evaluate", "_inputs", "_pad", "final", "references", "text", "tree", "type")
 
     def __init__(
         self, text: str, tree: Node, type_: Type, references: frozenset[str], planner: Planner,
@@ -63,6 +63,7 @@ class Program:
         self.tree = tree
         self.type = type_
         self.references = references
+        self.final = planner.final
         self._evaluate: Evaluate = plan.evaluate
         self._cost = plan.cost
         inputs = sorted(planner.slots.items(), key=lambda item: item[1])

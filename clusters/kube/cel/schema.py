@@ -44,7 +44,7 @@ class Declaration:
         type_: Type,
         bind: Bind | None,
         min_size: int,
-        max_elements: int = -1,
+        max_elements: int = 0,
         elements: Declaration | None = None,
         fields: Mapping[str, Declaration] | None = None,
         keys: Declaration | None = None,
