@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (one case per line, with Kubernetes' own words)
 """Strategic merge patch on Deployments; every row was compared with a real v1.36."""
 
 from __future__ import annotations
