@@ -1,4 +1,4 @@
-"""Strategic merge patch on Deployments; every row was compared with a real v1.36."""
+"""Strategic merge patch on Deployments: small forms of patches whose answers were compared with a real v1.36."""
 
 from __future__ import annotations
 
