@@ -14,6 +14,9 @@ from clusters.emulated.apiserver.validation.admissionregistration.webhooks impor
     MutatingWebhookConfigurationRules,
     ValidatingWebhookConfigurationRules,
 )
+from clusters.emulated.apiserver.validation.apiextensions.customresourcedefinition import (
+    CustomResourceDefinitionRules,
+)
 from clusters.emulated.apiserver.validation.apiregistration.apiservice import APIServiceRules
 from clusters.emulated.apiserver.validation.apps.controllerrevision import ControllerRevisionRules
 from clusters.emulated.apiserver.validation.apps.daemonset import DaemonSetRules
@@ -92,4 +95,5 @@ GROUP_RULES: tuple[KindRules, ...] = (
     FlowSchemaRules(),
     PriorityLevelConfigurationRules(),
     APIServiceRules(),
+    CustomResourceDefinitionRules(),
 )
