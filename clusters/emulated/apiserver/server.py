@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from clusters.emulated.apiserver import respond
-from clusters.emulated.apiserver.admission.plugins import build_chain
+from clusters.emulated.apiserver.admission_wiring import AdmissionWiring
 from clusters.emulated.apiserver.authentication.authenticator import Anonymous, Authenticator
 from clusters.emulated.apiserver.authentication.bootstrap_tokens import BootstrapTokens
 from clusters.emulated.apiserver.authentication.impersonation import Impersonation
@@ -23,11 +22,13 @@ from clusters.emulated.apiserver.authorization.rbac import RbacAuthorizer
 from clusters.emulated.apiserver.chain import Chain
 from clusters.emulated.apiserver.dispatch import Dispatcher
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
+from clusters.emulated.apiserver.nonresource import NonResource
 from clusters.emulated.apiserver.registry.registry import Registry
 from clusters.emulated.apiserver.registry.served import Served
 from clusters.emulated.apiserver.registry.storage import ResourceStorage
 from clusters.emulated.apiserver.registry.stored import Stored
 from clusters.emulated.apiserver.request import Request, UserInfo
+from clusters.emulated.apiserver.service_routes import ServiceRoutes
 from clusters.emulated.apiserver.services import Services
 from clusters.emulated.apiserver.stored_objects import StoredObjects
 from clusters.emulated.apiserver.subresources import Subresources
@@ -69,16 +70,23 @@ class ApiServer:
         for served in self.registry:
             self.add_storage(served)
         self.objects = StoredObjects(self.storages)
+        #: host:port under which clients reach this replica; known once somebody listens.
+        self.address = "127.0.0.1:6443"
+        self.started = False
         self.signing_key = options.signing_key or SigningKey.generate()
+        self.token_keys = KeySet.of([self.signing_key.public_key])
         self.authenticator = self._authenticator()
         self.authorizers = AuthorizerChain((PrivilegedGroups(), RbacAuthorizer(self.objects)))
         self.impersonation = Impersonation(self.authorizers)
+        self.routes = ServiceRoutes(self.objects)
+        self.admission = AdmissionWiring(self)
         self.services = Services(
-            clock, randomness, self.catalogue, build_chain(self), self._authorize, self.storages
+            clock, randomness, self.catalogue, self.admission.chain(), self._authorize, self.storages
         )
         self.subresources = Subresources()
         self.dispatcher = Dispatcher(self.registry, self.services, self.subresources)
         self.subresources.dispatcher = self.dispatcher
+        self.nonresource = NonResource(self)
         self.chain = Chain(
             (
                 self.authenticate,
@@ -107,7 +115,7 @@ class ApiServer:
     async def route(self, request: Request) -> HttpResponse:
         if request.info.is_resource:
             return await self.dispatcher(request)
-        return respond.page_not_found(request)
+        return await self.nonresource.answer(request)
 
     # Wiring
 
@@ -125,8 +133,10 @@ class ApiServer:
     async def start(self) -> None:
         for storage in self.storages.values():
             await storage.cache.start()
+        self.started = True
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
+        self.started = False
         for storage in self.storages.values():
             storage.cache.stop()
 
@@ -136,14 +146,14 @@ class ApiServer:
         tokens: list[TokenAuthenticator] = []
         if options.static_tokens is not None:
             tokens.append(options.static_tokens)
-        keys = KeySet.of([self.signing_key.public_key])
-        tokens.append(
-            ServiceAccountTokens((options.service_account_issuer,), keys, audiences, self.objects, self.clock)
-        )
+        issuers = (options.service_account_issuer,)
+        tokens.append(ServiceAccountTokens(issuers, self.token_keys, audiences, self.objects, self.clock))
         tokens.append(BootstrapTokens(self.objects, self.clock))
         tokens += options.token_authenticators
         return Authenticator(
-            request_header=RequestHeader(options.front_proxy_ca_pem, self.clock) if options.front_proxy_ca_pem else None,
+            request_header=(
+                RequestHeader(options.front_proxy_ca_pem, self.clock) if options.front_proxy_ca_pem else None
+            ),
             x509=X509(options.client_ca_pem, self.clock) if options.client_ca_pem else None,
             tokens=tokens,
             anonymous=options.anonymous,

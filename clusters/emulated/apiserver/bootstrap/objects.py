@@ -49,17 +49,28 @@ def node_rules(version: str = "1.36") -> list[Object]:
 
 
 def bootstrap_objects(control: Control, *, now_s: float, new_uid: NewUid) -> list[tuple[str, Object]]:
-    now = rfc3339(now_s)
+    shared = shared_objects(control, now_s=now_s, new_uid=new_uid)
+    return shared + cluster_objects(control, now_s=now_s, new_uid=new_uid)
+
+
+def shared_objects(control: Control, *, now_s: float, new_uid: NewUid) -> list[tuple[str, Object]]:
+    """What does not depend on the cluster's own addresses and certificates: most of it."""
     found: list[tuple[str, Object]] = []
-    for resource, obj in recorded(control.version, now, new_uid):
+    for resource, obj in recorded(control.version, rfc3339(now_s), new_uid):
         if resource == "servicecidrs.networking.k8s.io":
             obj["spec"] = {"cidrs": [control.service_cidr]}
         found.append((resource, obj))
     # Namespaces first, so that every stored object's namespace is there before it.
     found.sort(key=lambda entry: entry[0] != "namespaces")
     if control.aggregated:
-        _aggregate([obj for resource, obj in found if resource == CLUSTER_ROLES], now)
-    found.extend(_own_objects(control, now, new_uid))
+        _aggregate([obj for resource, obj in found if resource == CLUSTER_ROLES], rfc3339(now_s))
+    return found
+
+
+def cluster_objects(control: Control, *, now_s: float, new_uid: NewUid) -> list[tuple[str, Object]]:
+    """What is different in each cluster."""
+    now = rfc3339(now_s)
+    found = list(_own_objects(control, now, new_uid))
     if control.kubeadm:
         server = control.server or f"https://{control.address}:{control.port}"
         found.extend(kubeadm_objects(server, control.client_ca_pem, now, new_uid))

@@ -35,6 +35,8 @@ class Registry:
 
     def __init__(self, version: str, catalogue: Catalogue, rules: dict[tuple[str, str], KindRules]) -> None:
         self.catalogue = catalogue
+        #: Grows whenever a resource comes or goes.
+        self.generation = 0
         self._resources: dict[tuple[str, str, str], Served] = {}
         self.virtual: dict[tuple[str, str, str], Resource] = {}
         #: Built-in resources in discovery's order, stored and virtual.
@@ -81,9 +83,16 @@ class Registry:
     def add(self, served: Served) -> None:
         resource = served.resource
         self._resources[resource.group, resource.version, resource.plural] = served
+        self.generation += 1
 
     def remove(self, group: str, version: str, plural: str) -> None:
-        self._resources.pop((group, version, plural), None)
+        if self._resources.pop((group, version, plural), None) is not None:
+            self.generation += 1
+
+    def resources(self) -> list[Resource]:
+        """Everything served, built-in ones first and in discovery's order."""
+        built_in = set(self.built_in)
+        return [*self.built_in, *(each.resource for each in self if each.resource not in built_in)]
 
     def __iter__(self) -> Iterator[Served]:
         return iter(self._resources.values())

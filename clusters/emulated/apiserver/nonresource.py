@@ -1,0 +1,118 @@
+"""Everything that is no resource: discovery, OpenAPI, health, version, metrics, token issuer documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from clusters.emulated.apiserver import respond
+from clusters.emulated.apiserver.discovery import Discovery
+from clusters.emulated.apiserver.health import Health
+from clusters.emulated.apiserver.http import HttpResponse
+from clusters.emulated.apiserver.request import Request
+from clusters.kube import errors
+
+if TYPE_CHECKING:
+    from clusters.emulated.apiserver.server import ApiServer
+
+Object = dict[str, Any]
+
+
+class NonResource:
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+        self.discovery = Discovery(server.registry, lambda: server.address)
+        self.health = Health(server.store, server.clock, lambda: server.started)
+
+    async def answer(self, request: Request) -> HttpResponse:
+        path = request.info.path
+        method = request.http.method
+        response: HttpResponse | None
+        if path.rstrip("/") == "/version":
+            if method != "GET":
+                raise errors.generic(405)
+            return self._indented(request, version_info(self.server.options.version))
+        if path == "/":
+            return self._indented(request, {"paths": sorted(self._paths())})
+        if path.startswith("/api"):
+            response = self.discovery.answer(request)
+            if response is not None:
+                if method not in ("GET", "HEAD"):
+                    raise errors.generic(405)
+                return response
+            known = path.split("/")[1:3]
+            if known[0] == "api" or (len(known) > 1 and known[1] in self.server.registry.groups()):
+                raise errors.generic(404)
+            return respond.page_not_found(request)
+        response = await self.health.answer(request)
+        if response is None:
+            response = self._issuer(request, path) or await self._documents(request, path)
+        return response or respond.page_not_found(request)
+
+    async def _documents(self, request: Request, path: str) -> HttpResponse | None:
+        if path.startswith("/openapi/"):
+            from clusters.emulated.apiserver.openapi import OpenApi  # Only asked for by people and kubectl.
+
+            return OpenApi.of(self.server).answer(request)
+        if path in ("/metrics", "/metrics/slis"):
+            from clusters.emulated.apiserver.metrics import answer
+
+            return await answer(self.server, request)
+        return None
+
+    def _issuer(self, request: Request, path: str) -> HttpResponse | None:
+        """How others verify ServiceAccount tokens."""
+        if path == "/.well-known/openid-configuration":
+            issuer = self.server.options.service_account_issuer
+            document: Object = {
+                "issuer": issuer,
+                "jwks_uri": f"https://{self.server.address}/openid/v1/jwks",
+                "response_types_supported": ["id_token"],
+                "subject_types_supported": ["public"],
+                "id_token_signing_alg_values_supported": [self.server.signing_key.algorithm],
+            }
+            return self._public(request, "application/json", document)
+        if path == "/openid/v1/jwks":
+            return self._public(request, "application/jwk-set+json", self.server.token_keys.jwks())
+        return None
+
+    @staticmethod
+    def _public(request: Request, content_type: str, document: Object) -> HttpResponse:
+        audit = request.response_headers[0]
+        headers = [audit, ("Cache-Control", "public, max-age=3600"), ("Content-Type", content_type)]
+        return HttpResponse(200, headers, orjson.dumps(document))
+
+    @staticmethod
+    def _indented(request: Request, document: Object) -> HttpResponse:
+        headers = [*request.response_headers, ("Content-Type", "application/json")]
+        return HttpResponse(200, headers, respond.indented(document))
+
+    def _paths(self) -> list[str]:
+        fixed = [
+            "/.well-known/openid-configuration", "/flagz", "/metrics", "/metrics/slis", "/openapi/v2",
+            "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version",
+        ]  # fmt: skip
+        return [*fixed, *self.discovery.paths(), *self.health.paths()]
+
+
+_PATCH_RELEASES = {"1.36": "v1.36.4"}
+
+
+def version_info(version: str) -> Object:
+    major, minor = version.split(".")[:2]
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+        "gitVersion": _PATCH_RELEASES.get(version, f"v{version}.0"),
+        "gitCommit": "0000000000000000000000000000000000000000",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "go1.26.8",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    }
