@@ -153,7 +153,8 @@ class Activation:
     def _bind_authorizer(self, attributes: Attributes) -> None:
         from clusters.kube.cel.library.authorizer import Authorizer
 
-        authorizer = Authorizer(attributes.user, self._answer)
+        # None stands for the request's own user, who need not be hashable.
+        authorizer = Authorizer(None, self._answer)
         self.bindings["authorizer"] = authorizer
         self.bindings["authorizer.requestResource"] = authorizer.resource_check(
             attributes.group,
@@ -172,9 +173,9 @@ class Activation:
     async def _ask(self, question: Any) -> None:
         from clusters.kube.cel.library.authorizer import ServiceAccountUser
 
-        user = question.user
-        if isinstance(user, ServiceAccountUser):
-            user = UserInfo(user.username, groups=user.groups)
+        user = self._user
+        if isinstance(question.user, ServiceAccountUser):
+            user = UserInfo(question.user.username, groups=question.user.groups)
         # A path has no resource; the authorizer takes it in the place of the name, as nonResourceURLs do.
         self._answers[question] = await self._authorize(
             user,

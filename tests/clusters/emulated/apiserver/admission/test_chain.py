@@ -28,7 +28,11 @@ class Noting(AdmissionPlugin):
 def test_plugins_run_in_order_and_only_for_their_resources(house: Any, pod: Callable[..., Any]) -> None:
     notes: list[str] = []
     chain = AdmissionChain(
-        [Noting("a", notes), Noting("b", notes, frozenset({"nodes"})), Noting("c", notes, frozenset({"pods"}))]
+        [
+            Noting("a", notes),
+            Noting("b", notes, frozenset({"nodes"})),
+            Noting("c", notes, frozenset({"pods"})),
+        ]
     )
     attributes = house.attributes(pod())
 

@@ -59,7 +59,10 @@ def test_a_runtime_class_brings_overhead_and_scheduling(house: Any, pod: Callabl
             "metadata": {"name": "vm"},
             "handler": "vm",
             "overhead": {"podFixed": {"cpu": "250m"}},
-            "scheduling": {"nodeSelector": {"vm": "yes"}, "tolerations": [{"key": "vm", "operator": "Exists"}]},
+            "scheduling": {
+                "nodeSelector": {"vm": "yes"},
+                "tolerations": [{"key": "vm", "operator": "Exists"}],
+            },
         },
     )
 
@@ -112,7 +115,11 @@ def storage_class(name: str, created: str) -> dict[str, Any]:
 
 
 def test_claims_get_the_newest_default_class_and_a_finalizer(house: Any) -> None:
-    for name, created in (("old", "2026-01-01T00:00:00Z"), ("b", "2026-02-01T00:00:00Z"), ("a", "2026-02-01T00:00:00Z")):
+    for name, created in (
+        ("old", "2026-01-01T00:00:00Z"),
+        ("b", "2026-02-01T00:00:00Z"),
+        ("a", "2026-02-01T00:00:00Z"),
+    ):
         house.objects.put("storageclasses.storage.k8s.io", storage_class(name, created))
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "default"}, "spec": {}}
 

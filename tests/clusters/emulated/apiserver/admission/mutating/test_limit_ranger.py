@@ -13,7 +13,11 @@ def limit(house: Any, **limits: Any) -> None:
 
 def pod_with(**resources: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "x", "resources": resources}
-    return {"kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [container]}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"containers": [container]},
+    }
 
 
 def test_containers_get_the_defaults_and_the_pod_says_so(house: Any) -> None:

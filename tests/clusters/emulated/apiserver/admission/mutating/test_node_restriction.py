@@ -125,7 +125,12 @@ def test_other_nodes_and_own_taints_are_off_limits(house: Any) -> None:
 
 
 def test_tokens_are_for_pods_on_the_node(house: Any) -> None:
-    how: dict[str, Any] = {"resource": "serviceaccounts", "subresource": "token", "name": "default", "user": NODE_B}
+    how: dict[str, Any] = {
+        "resource": "serviceaccounts",
+        "subresource": "token",
+        "name": "default",
+        "user": NODE_B,
+    }
     request: dict[str, Any] = {"kind": "TokenRequest", "spec": {}}
     assert house.refusal(request, **how).message == (
         'serviceaccounts "default" is forbidden: node requested token not bound to a pod'

@@ -11,7 +11,12 @@ ALICE = UserInfo("alice", groups=("system:authenticated",))
 
 
 def csr(signer: str = "example.com/s", **fields: Any) -> dict[str, Any]:
-    return {"kind": "CertificateSigningRequest", "metadata": {"name": "x"}, "spec": {"signerName": signer}, **fields}
+    return {
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": "x"},
+        "spec": {"signerName": signer},
+        **fields,
+    }
 
 
 HOW: dict[str, Any] = {
@@ -96,7 +101,7 @@ def test_a_pod_does_not_grow_beyond_its_node(house: Any) -> None:
     refusal = house.refusal(running("3", 2), old=running("1", 1), operation="UPDATE", subresource="resize")
 
     assert refusal.message == (
-        "pods \"p\" is forbidden: node didn't have enough allocatable resources: "
+        'pods "p" is forbidden: node didn\'t have enough allocatable resources: '
         "cpu, requested: 3000, allocatable: 2000"
     )
     assert refusal.details["causes"] == [{"reason": "NodeCapacity"}]

@@ -27,7 +27,10 @@ def test_a_plain_pod_does_not_pass_restricted(house: Any, pod: Callable[..., Any
     refusal = house.refusal(pod())
 
     assert refusal.code == 403
-    assert refusal.message == f'pods "p" is forbidden: violates PodSecurity "restricted:latest": {RESTRICTED_PLAIN}'
+    assert (
+        refusal.message
+        == f'pods "p" is forbidden: violates PodSecurity "restricted:latest": {RESTRICTED_PLAIN}'
+    )
 
 
 def test_a_hardened_pod_does(house: Any, pod: Callable[..., Any]) -> None:
@@ -36,7 +39,11 @@ def test_a_hardened_pod_does(house: Any, pod: Callable[..., Any]) -> None:
     hardened = {"name": "c", "image": "x", "securityContext": context}
 
     house.admit(
-        pod("p", hardened, securityContext={"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}})
+        pod(
+            "p",
+            hardened,
+            securityContext={"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        )
     )
 
     assert house.request.audit_annotations["pod-security.kubernetes.io/enforce-policy"] == "restricted:latest"
@@ -75,7 +82,9 @@ def test_warn_and_audit_let_the_pod_pass(house: Any, pod: Callable[..., Any]) ->
     house.admit(pod(hostPID=True))
 
     (warning,) = house.request.warnings
-    assert warning.startswith('would violate PodSecurity "restricted:latest": host namespaces (hostPID=true), ')
+    assert warning.startswith(
+        'would violate PodSecurity "restricted:latest": host namespaces (hostPID=true), '
+    )
     assert house.request.audit_annotations["pod-security.kubernetes.io/audit-violations"] == (
         'would violate PodSecurity "baseline:v1.20": host namespaces (hostPID=true)'
     )
@@ -113,7 +122,12 @@ def test_tightening_a_namespace_warns_about_pods_that_are_there(house: Any, pod:
     ("level", "minor", "spec", "found"),
     [
         ("restricted", 7, {"containers": [{"name": "c"}]}, ["runAsNonRoot != true"]),
-        ("restricted", 8, {"containers": [{"name": "c"}]}, ["allowPrivilegeEscalation != false", "runAsNonRoot != true"]),
+        (
+            "restricted",
+            8,
+            {"containers": [{"name": "c"}]},
+            ["allowPrivilegeEscalation != false", "runAsNonRoot != true"],
+        ),
         ("baseline", 33, {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"host": "h"}}}]}, []),
         (
             "baseline",
@@ -121,7 +135,12 @@ def test_tightening_a_namespace_warns_about_pods_that_are_there(house: Any, pod:
             {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"host": "h"}}}]},
             ["probe or lifecycle host"],
         ),
-        ("baseline", 26, {"securityContext": {"sysctls": [{"name": "net.ipv4.tcp_rmem"}]}}, ["forbidden sysctls"]),
+        (
+            "baseline",
+            26,
+            {"securityContext": {"sysctls": [{"name": "net.ipv4.tcp_rmem"}]}},
+            ["forbidden sysctls"],
+        ),
         ("baseline", 32, {"securityContext": {"sysctls": [{"name": "net.ipv4.tcp_rmem"}]}}, []),
         (
             "restricted",
@@ -139,7 +158,12 @@ def test_what_a_version_checks(level: str, minor: int | None, spec: dict[str, An
     ("spec", "text"),
     [
         (
-            {"containers": [{"name": "a", "ports": [{"hostPort": 9090}]}, {"name": "b", "ports": [{"hostPort": 80}]}]},
+            {
+                "containers": [
+                    {"name": "a", "ports": [{"hostPort": 9090}]},
+                    {"name": "b", "ports": [{"hostPort": 80}]},
+                ]
+            },
             'hostPort (containers "a", "b" use hostPorts 80, 9090)',
         ),
         (
@@ -151,7 +175,11 @@ def test_what_a_version_checks(level: str, minor: int | None, spec: dict[str, An
             "user may not be set; role may not be set)",
         ),
         (
-            {"containers": [{"name": "c", "securityContext": {"capabilities": {"add": ["NET_RAW", "CHOWN", "BPF"]}}}]},
+            {
+                "containers": [
+                    {"name": "c", "securityContext": {"capabilities": {"add": ["NET_RAW", "CHOWN", "BPF"]}}}
+                ]
+            },
             'non-default capabilities (container "c" must not include "BPF", "NET_RAW" in '
             "securityContext.capabilities.add)",
         ),
@@ -178,7 +206,9 @@ def test_how_a_baseline_violation_reads(spec: dict[str, Any], text: str) -> None
 
 
 def test_restricted_volume_types_are_listed() -> None:
-    spec = {"volumes": [{"name": "n", "nfs": {}}, {"name": "h", "hostPath": {}}, {"name": "e", "emptyDir": {}}]}
+    spec = {
+        "volumes": [{"name": "n", "nfs": {}}, {"name": "h", "hostPath": {}}, {"name": "e", "emptyDir": {}}]
+    }
 
     (violation,) = evaluate(LevelVersion("restricted"), {}, spec)
 

@@ -7,9 +7,11 @@ from typing import Any
 from clusters.kube.errors import StatusError
 
 
-def quota(house: Any, name: str = "rq", *, used: dict[str, str] | None = None, spec: Any = None, **hard: str) -> None:
+def quota(
+    house: Any, name: str = "rq", *, used: dict[str, str] | None = None, spec: Any = None, **hard: str
+) -> None:
     hard = {key.replace("__", "/").replace("_", "."): value for key, value in hard.items()}
-    full = {key: "0" for key in hard} | (used or {})
+    full = dict.fromkeys(hard, "0") | (used or {})
     house.objects.put(
         "resourcequotas",
         {
@@ -27,7 +29,11 @@ def used(house: Any, name: str = "rq") -> dict[str, str]:
 
 def pod_with(**resources: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "x", "resources": resources}
-    return {"kind": "Pod", "metadata": {"name": "a", "namespace": "default"}, "spec": {"containers": [container]}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"containers": [container]},
+    }
 
 
 def test_containers_must_declare_what_is_counted(house: Any, pod: Callable[..., Any]) -> None:
@@ -98,7 +104,9 @@ def test_services_by_type(house: Any) -> None:
         'services "lb" is forbidden: exceeded quota: rq, requested: services.loadbalancers=1, '
         "used: services.loadbalancers=0, limited: services.loadbalancers=0"
     )
-    house.admit({**service, "spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}}, resource="services")
+    house.admit(
+        {**service, "spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}}, resource="services"
+    )
     assert used(house)["services.nodeports"] == "2"
 
 
