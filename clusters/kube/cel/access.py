@@ -15,6 +15,18 @@ def shown_key(key: Any) -> str:
     return go_float(key) if type(key) is float else str(key)
 
 
+def check_qualifier(key: Any) -> None:
+    """A key read from a variable must be a scalar; the error names the Go type."""
+    if key is None:
+        raise EvaluationError("invalid qualifier type: <nil>")
+    if isinstance(key, list):
+        raise EvaluationError("invalid qualifier type: []interface {}")
+    if isinstance(key, dict):
+        raise EvaluationError("invalid qualifier type: map[string]interface {}")
+    if type(key) is Optional:
+        raise EvaluationError("invalid qualifier type: *types.Optional")
+
+
 def lookup(value: Any, key: Any) -> Any:
     """What is under ``key``, or ABSENT; raises only for keys that can never fit."""
     own = getattr(value, "cel_lookup", None)

@@ -18,7 +18,9 @@ from clusters.kube.cel.values import KINDS, equal, type_of
 Guard = Callable[[Any], bool]
 _SCALARS = frozenset({"bool", "int", "uint", "double", "timestamp", "duration", "null", "type"})
 # Functions that report a wrong operand themselves, in words of their own.
-_UNGUARDED = frozenset({"contains", "startsWith", "endsWith", "matches", "size", "dyn", "type"})
+_UNGUARDED = frozenset(
+    {"contains", "startsWith", "endsWith", "matches", "size", "sort", "@sortByAssociatedKeys", "flatten", "dyn", "type"}
+)
 
 
 def plan_call(library: Library, node: Call, args: Sequence[Plan], types: Sequence[Type]) -> Plan:

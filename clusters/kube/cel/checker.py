@@ -184,7 +184,7 @@ class Checker:
         result: Type | None = None
         matched: list[str] = []
         for overload in function.overloads:
-            if overload.member is not member or len(overload.args) != len(given):
+            if overload.member is not member:
                 continue
             wanted, output = overload.args, overload.result
             if overload.type_params:

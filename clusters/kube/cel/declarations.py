@@ -51,7 +51,9 @@ class Overload:
             args.append(arg)
         self.result = _parse(words, at + 2)[0]
         self.args = tuple(args)
-        self.type_params = frozenset(word for word in words if len(word) == 1 and word.isupper())
+        # Result first: type variables are numbered in this order, and messages show the numbers.
+        letters = [*words[at + 2 :], *words]
+        self.type_params = tuple(dict.fromkeys(word for word in letters if len(word) == 1 and word.isupper()))
 
 
 def _parse(words: Sequence[str], at: int) -> tuple[Type, int]:

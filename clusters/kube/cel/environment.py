@@ -120,12 +120,17 @@ class Environment:
 
     def compile(self, text: str, expect: Type | Sequence[Type] = t.ANY) -> Program:
         """The program, or CompileError (``str`` is cel-go's text, ``detail`` Kubernetes' sentence)."""
+        try:
+            return self._compile(text, expect)
+        except RecursionError:
+            # Nested deeper than Python goes, which is less deep than the 250 of cel-go.
+            limit = Issue(-1, "expression recursion limit exceeded: 250")
+            raise CompileError(render(text, [limit]), [limit]) from None
+
+    def _compile(self, text: str, expect: Type | Sequence[Type]) -> Program:
         tree = parse(text)
         checker = Checker(self._library, self.variables)
-        try:
-            result = checker.check(tree)
-        except RecursionError:
-            raise CompileError(render(text, [Issue(-1, "max recursion depth exceeded")])) from None
+        result = checker.check(tree)
         if not checker.issues:
             checker.issues.extend(validate(tree, checker.final))
         if checker.issues:

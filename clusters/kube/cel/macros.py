@@ -29,7 +29,7 @@ def expand(offset: int, function: str, target: Node | None, args: list[Node]) ->
     if target is None:
         if function == "has" and len(args) == 1:
             operand = args[0]
-            if not isinstance(operand, Select) or operand.test_only:
+            if not isinstance(operand, Select):
                 raise MacroError(operand.offset, "invalid argument to has() macro")
             return Select(offset, operand.operand, operand.field, test_only=True)
         return None

@@ -106,6 +106,7 @@ _AFTER_OPERAND = frozenset(
 ) | {EOF}
 _INT_MIN, _INT_MAX, _UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 MAX_DEPTH = 250
+MAX_CODE_POINTS = 100_000
 
 
 class _AbortError(Exception):
@@ -115,6 +116,9 @@ class _AbortError(Exception):
 def parse(source: str) -> Node:
     """The tree of ``source``; raises CompileError with all syntax errors."""
     issues: list[Issue] = []
+    if len(source) > MAX_CODE_POINTS:
+        size = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
+        raise CompileError(render(source, [Issue(-1, size)]))
     tokens = tokenize(source, issues)
     parser = _Parser(tokens, issues)
     node: Node | None = None
@@ -178,6 +182,13 @@ class _Parser:
         self.syntax(token, f"mismatched input '{token.text}' expecting {_names((kind,))}")
         raise _AbortError
 
+    def link(self, links: int) -> int:
+        """One more step of a chain such as a + b + c, which cel-go visits by recursion."""
+        if self.depth + links >= MAX_DEPTH:
+            self.issues[:] = [Issue(-1, "max recursion depth exceeded")]
+            raise _AbortError
+        return links + 1
+
     # Rules.
 
     def start(self) -> Node:
@@ -191,7 +202,7 @@ class _Parser:
     def expr(self) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.error(-1, "max recursion depth exceeded")
+            self.error(-1, f"expression recursion limit exceeded: {MAX_DEPTH}")
             raise _AbortError
         node = self.logical("||", "_||_")
         token = self.tokens[self.at]
@@ -217,22 +228,25 @@ class _Parser:
         return Call(offset, function, terms)
 
     def relation(self) -> Node:
-        node = self.sum()
+        node, links = self.sum(), 0
         while (token := self.tokens[self.at]).kind in _RELATIONS:
+            links = self.link(links)
             self.at += 1
             node = Call(token.offset, _RELATIONS[token.kind], [node, self.sum()])
         return node
 
     def sum(self) -> Node:
-        node = self.product()
+        node, links = self.product(), 0
         while (token := self.tokens[self.at]).kind in _SUMS:
+            links = self.link(links)
             self.at += 1
             node = Call(token.offset, _SUMS[token.kind], [node, self.product()])
         return node
 
     def product(self) -> Node:
-        node = self.unary()
+        node, links = self.unary(), 0
         while (token := self.tokens[self.at]).kind in _PRODUCTS:
+            links = self.link(links)
             self.at += 1
             node = Call(token.offset, _PRODUCTS[token.kind], [node, self.unary()])
         return node
@@ -264,10 +278,12 @@ class _Parser:
         return operand if count % 2 == 0 else Call(first.offset, function, [operand])
 
     def member(self) -> Node:
-        node = self.primary()
+        node, links = self.primary(), 0
         tokens = self.tokens
         while True:
             token = tokens[self.at]
+            if token.kind == "." or token.kind == "[":
+                links = self.link(links)
             if token.kind == ".":
                 node = self.selection(node, token)
             elif token.kind == "[":

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from clusters.kube.cel import calls, loops
+from clusters.kube.cel.access import check_qualifier, optional_index, present, select, shown_key
 from clusters.kube.cel.access import index as index_value
-from clusters.kube.cel.access import optional_index, present, select, shown_key
 from clusters.kube.cel.costs import LIST_COST, MAP_COST, STRUCT_COST
 from clusters.kube.cel.declarations import Library
 from clusters.kube.cel.errors import CostExceeded, EvaluationError, InstantiationError, no_such_overload
@@ -21,9 +21,12 @@ from clusters.kube.cel.frames import ATTRIBUTE, CONDITIONAL, CONSTANT, FIRST_SLO
 from clusters.kube.cel.regex import compile_re2
 from clusters.kube.cel.syntax import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from clusters.kube.cel.types import Type
-from clusters.kube.cel.values import ABSENT, NONE, Optional
+from clusters.kube.cel.values import ABSENT, NONE, Optional, type_of
 
 _CONVERSIONS = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
+
+# Constants that can be no key, by the name of their Go type.
+_UNFIT_KEYS = {bytes: "types.Bytes", list: "*types.baseList", dict: "*types.baseMap", type(None): "types.Null"}
 
 
 class Planner:
@@ -278,11 +281,19 @@ class Planner:
 
             return Plan(keyed, cost + 1, kind)
 
+        if key.kind == CONSTANT:
+            go_type = _UNFIT_KEYS.get(type(key.value))
+            if go_type is not None:
+                raise InstantiationError(f"invalid qualifier type: {go_type}")
+        from_variable = key.kind == ATTRIBUTE
+
         def indexed(frame: Frame) -> Any:
             value = inner(frame)
             key = at(frame)
             if type(key) is int and type(value) is list and 0 <= key < len(value):
                 return value[key]
+            if from_variable:
+                check_qualifier(key)
             return index_value(value, key)
 
         return Plan(indexed, cost + 1, kind)
@@ -339,6 +350,7 @@ class Planner:
             value = self.plan(entry.value)
             cost += key.cost + value.cost
             constant &= key.kind == CONSTANT and value.kind == CONSTANT and not entry.optional
+            constant &= type(key.value) not in (list, dict)
             rows.append((key.evaluate, value.evaluate, entry.optional))
         return tuple(rows), cost, constant
 
@@ -413,7 +425,10 @@ def _builder(rows: tuple[tuple[Evaluate, Evaluate, bool], ...]) -> Callable[[Fra
                     out.pop(name, None)
                     continue
                 item = item.value
-            out[name] = item
+            try:
+                out[name] = item
+            except TypeError:
+                raise EvaluationError(f"unsupported key type: {type_of(name)}") from None
         return out
 
     return build

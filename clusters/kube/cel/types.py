@@ -110,7 +110,7 @@ def param(name: str) -> Type:
 # Bare names of types as runtime values.
 LIST = list_of(DYN)
 MAP = map_of(DYN, DYN)
-OPTIONAL = optional_of(DYN)
+OPTIONAL = Type("opaque", "optional_type")
 
 QUANTITY = struct("kubernetes.Quantity", {})
 URL = struct("kubernetes.URL", {})

@@ -89,12 +89,14 @@ def _valid(function: str, value: object) -> bool:
         elif function == "duration":
             if isinstance(value, str):
                 conversions.string_to_duration(value)
-            elif isinstance(value, int):
-                conversions.int_to_duration(value)
+            else:
+                return False
         elif isinstance(value, str):
             conversions.string_to_timestamp(value)
         elif isinstance(value, int):
             conversions.int_to_timestamp(value)
+        else:
+            return False
     except EvaluationError:
         return False
     return True

@@ -109,7 +109,9 @@ def _sort_by_keys(values: list[Any], keys: list[Any]) -> list[Any]:
     return [values[index] for index in order]
 
 
-def _sort(values: list[Any]) -> list[Any]:
+def _sort(values: Any) -> list[Any]:
+    if not isinstance(values, list):
+        raise ops.missing("sort", values)
     return _sort_by_keys(values, values)
 
 

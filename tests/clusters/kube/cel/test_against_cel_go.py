@@ -108,7 +108,7 @@ def answer(group: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         value = program.evaluate(bindings, budget)
     except cel.EvaluationError as error:
         return {"type": str(program.type), "error": str(error)}
-    found = {"type": str(program.type), "value": render(value)}
+    found: dict[str, Any] = {"type": str(program.type), "value": render(value)}
     if "cost" in case:
         found["cost"] = budget.last
     return found
