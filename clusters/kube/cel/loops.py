@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from clusters.kube.cel.access import shown_key
 from clusters.kube.cel.costs import LIST_COST
 from clusters.kube.cel.errors import CostExceeded, EvaluationError, no_such_overload
-from clusters.kube.cel.frames import ATTRIBUTE, VALUE, Evaluate, Frame, Plan
+from clusters.kube.cel.frames import CONSTANT, VALUE, Evaluate, Frame, Plan
 from clusters.kube.cel.syntax import Comprehension
-from clusters.kube.cel.values import ABSENT, Optional, find_key, type_of
+from clusters.kube.cel.values import ABSENT, find_key, type_of
 
 if TYPE_CHECKING:
     from clusters.kube.cel.planner import Planner
@@ -151,8 +151,8 @@ def _exists_one(walk: Any, predicate: Plan) -> Evaluate:
 
 def _list_builder(walk: Any, predicate: Plan | None, transform: Plan) -> Evaluate:
     make = transform.evaluate
-    # @result + [transform]: the variable, the new list, the addition.
-    made_cost = transform.cost + 1 + LIST_COST + 1
+    # @result + [transform]: the variable, the new list (free when it is constant), the addition.
+    made_cost = transform.cost + 1 + (0 if transform.kind == CONSTANT else LIST_COST) + 1
 
     def build(frame: Frame) -> list[Any]:
         out: list[Any] = []
@@ -229,6 +229,3 @@ def _bind(planner: Planner, node: Comprehension) -> Plan:
         return body(frame)
 
     return Plan(bound, value.cost + result.cost, VALUE)
-
-
-__all__ = ["ATTRIBUTE", "Optional", "plan_loop"]
