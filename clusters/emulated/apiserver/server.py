@@ -18,7 +18,9 @@ from clusters.emulated.apiserver.authentication.static_tokens import StaticToken
 from clusters.emulated.apiserver.authentication.x509 import X509
 from clusters.emulated.apiserver.authorization.attributes import Attributes, forbidden
 from clusters.emulated.apiserver.authorization.chain import AuthorizerChain, PrivilegedGroups
+from clusters.emulated.apiserver.authorization.node import NodeAuthorizer
 from clusters.emulated.apiserver.authorization.rbac import RbacAuthorizer
+from clusters.emulated.apiserver.bootstrap import node_rules
 from clusters.emulated.apiserver.chain import Chain
 from clusters.emulated.apiserver.dispatch import Dispatcher
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
@@ -76,13 +78,16 @@ class ApiServer:
         self.signing_key = options.signing_key or SigningKey.generate()
         self.token_keys = KeySet.of([self.signing_key.public_key])
         self.authenticator = self._authenticator()
-        self.authorizers = AuthorizerChain((PrivilegedGroups(), RbacAuthorizer(self.objects)))
+        self.authorizers = AuthorizerChain(
+            (PrivilegedGroups(), NodeAuthorizer(self.objects, node_rules(options.version)), RbacAuthorizer(self.objects))
+        )
         self.impersonation = Impersonation(self.authorizers)
         self.routes = ServiceRoutes(self.objects)
         self.admission = AdmissionWiring(self)
         self.services = Services(
-            clock, randomness, self.catalogue, self.admission.chain(), self._authorize, self.storages
-        )
+            clock, randomness, self.catalogue, self.admission.chain(), self._authorize, self.storages,
+            self.registry.converter,
+        )  # fmt: skip
         self.subresources = Subresources()
         self.dispatcher = Dispatcher(self.registry, self.services, self.subresources)
         self.subresources.dispatcher = self.dispatcher

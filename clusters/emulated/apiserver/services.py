@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,9 +12,14 @@ from clusters.emulated.apiserver.registry.served import Served
 from clusters.emulated.apiserver.registry.storage import ResourceStorage
 from clusters.emulated.apiserver.request import Request, UserInfo
 from clusters.emulated.clock import Clock, Randomness
+from clusters.kube.apply.ownership import Convert
 from clusters.kube.schema import Catalogue
 
 Object = dict[str, Any]
+
+
+def _no_converter(served: Served) -> Convert | None:
+    return None
 
 
 class Admission(Protocol):
@@ -39,6 +45,8 @@ class Services:
     authorize: Authorize
     #: By storage resource name (`pods`, `deployments.apps`).
     storages: dict[str, ResourceStorage]
+    #: How server-side apply sees an object in other versions of its resource; None where there are none.
+    converter: Callable[[Served], Convert | None] = _no_converter
     hooks: dict[str, Hooks] = field(default_factory=dict)
 
     def storage(self, served: Served) -> ResourceStorage:

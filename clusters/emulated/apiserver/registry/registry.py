@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from clusters.emulated.apiserver.registry.resources import Resource, built_in
 from clusters.emulated.apiserver.registry.served import BuiltIn, Served
 from clusters.emulated.apiserver.validation.rules import KindRules
+from clusters.kube.apply.object_type import ObjectType
+from clusters.kube.apply.ownership import Convert
 from clusters.kube.conversion import autoscaling, events
 from clusters.kube.schema import Catalogue
+
+Object = dict[str, Any]
 
 # Kinds whose DELETE answers with the object that was deleted, instead of a Status.
 _RETURNS_DELETED = frozenset(
@@ -103,6 +108,22 @@ class Registry:
             if served.storage_resource == name or served.resource.group_resource == name:
                 return served
         return None
+
+    def converter(self, served: Served) -> Convert | None:
+        """For server-side apply: objects of this version in others of the same resource, to see who owns what."""
+        if sum(each.storage_resource == served.storage_resource for each in self) < 2:
+            return None
+
+        def convert(obj: Object, api_version: str) -> tuple[Object, ObjectType] | None:
+            group, _, version = api_version.rpartition("/")
+            for each in self:
+                if each.storage_resource == served.storage_resource:
+                    resource = each.resource
+                    if (resource.group, resource.version) == (group, version):
+                        return each.to_version(served.to_storage(obj)), each.apply_type
+            return None
+
+        return convert
 
     def groups(self) -> set[str]:
         return {group for group, _, _ in (*self._resources, *self.virtual)}

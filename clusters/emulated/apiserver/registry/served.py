@@ -6,7 +6,7 @@ The generic verbs work on this contract alone, so that built-in kinds (`BuiltIn`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import orjson
@@ -15,9 +15,9 @@ from clusters.emulated.apiserver.registry.resources import Resource
 from clusters.emulated.apiserver.registry.stored import Stored
 from clusters.emulated.apiserver.validation.rules import KindRules
 from clusters.emulated.store.keys import resource_prefix
-from clusters.kube.apply.fieldset import FieldSet
 from clusters.kube.apply.object_type import ObjectType
 from clusters.kube.apply.ownership import Filter
+from clusters.kube.apply.reset_fields import reset_fields
 from clusters.kube.schema import Struct, decode, shape
 
 Object = dict[str, Any]
@@ -40,8 +40,8 @@ class Served(Protocol):
     #: Deleting answers with the object itself instead of a Status.
     returns_deleted_object: bool
 
-    def reset_filters(self, endpoint: str) -> Mapping[str, Filter]:
-        """By apiVersion: which fields a write through this endpoint ("" or a subresource) can own."""
+    def reset_filter(self, endpoint: str) -> Filter | None:
+        """Takes out of a field set what a write through this endpoint ("" or a subresource) cannot own."""
 
     def decode(self, raw: Any) -> tuple[Object, list[str]]:
         """JSON of this version to the storage version's shape, and strict problems; may raise DecodeError."""
@@ -52,40 +52,14 @@ class Served(Protocol):
     def to_version(self, obj: Object) -> Object:
         """A stored object in this version's shape (may be the same object)."""
 
+    def to_storage(self, obj: Object) -> Object:
+        """An object of this version's shape in the storage version's (may be the same object)."""
+
     def body(self, stored: Stored) -> bytes:
         """The JSON of one object in this version, without the trailing newline."""
 
     def item(self, stored: Stored) -> bytes:
         """The JSON of the object as an item of a list."""
-
-
-def reset_filters(rules: KindRules, resource: Resource, endpoint: str) -> Mapping[str, Filter]:
-    """The filter of the fields that this endpoint resets, or none."""
-    paths = rules.reset_fields.get(endpoint, ())
-    return {resource.group_version: without_paths(paths)} if paths else {}
-
-
-def without_paths(paths: Sequence[tuple[str, ...]]) -> Filter:
-    """Drops whole branches of a field set: `("status",)` drops everything below `f:status`."""
-
-    def keep(fields: FieldSet) -> FieldSet:
-        for path in paths:
-            fields = _pruned(fields, path)
-        return fields
-
-    return keep
-
-
-def _pruned(fields: FieldSet, path: tuple[str, ...]) -> FieldSet:
-    name = f"f:{path[0]}"
-    if name not in fields:
-        return fields
-    rest = {key: value for key, value in fields.items() if key != name}
-    if len(path) > 1:
-        inner = _pruned(fields[name], path[1:])
-        if inner:
-            rest[name] = inner
-    return rest
 
 
 class BuiltIn:
@@ -108,7 +82,6 @@ class BuiltIn:
         self.struct: Struct | None = struct
         self.is_converted = from_storage is not None
         self._apply_type: ObjectType | None = None
-        self._reset_filters: dict[str, Mapping[str, Filter]] = {}
         self.rules = rules
         self.storage_prefix = resource_prefix(group, plural)
         self.storage_resource = f"{plural}.{group}" if group else plural
@@ -126,16 +99,12 @@ class BuiltIn:
             self._apply_type = ObjectType.of_struct(self._struct)
         return self._apply_type
 
-    def reset_filters(self, endpoint: str) -> Mapping[str, Filter]:
-        filters = self._reset_filters.get(endpoint)
-        if filters is None:
-            filters = self._reset_filters[endpoint] = reset_filters(self.rules, self.resource, endpoint)
-        return filters
+    def reset_filter(self, endpoint: str) -> Filter | None:
+        return reset_fields(self.resource.group, self.resource.plural, endpoint)
 
     def decode(self, raw: Any) -> tuple[Object, list[str]]:
         obj, problems = decode(self._struct, raw)
-        if self._to_storage is not None:
-            obj = self._to_storage(obj)
+        obj = self.to_storage(obj)
         obj.setdefault("metadata", {})
         self.rules.default(obj)
         return obj, problems
@@ -144,6 +113,9 @@ class BuiltIn:
         obj["kind"] = self.resource.kind
         obj["apiVersion"] = self._storage_api_version
         return shape(self._storage_struct, obj)
+
+    def to_storage(self, obj: Object) -> Object:
+        return obj if self._to_storage is None else self._to_storage(obj)
 
     def to_version(self, obj: Object) -> Object:
         if self._from_storage is None:

@@ -173,7 +173,8 @@ class _Apply(_Mechanism):
             kind=self.served.resource.kind,
             subresource=self.request.info.subresource,
             now=rfc3339(self.writer.services.clock.now_s()),
-            reset_fields=self.served.reset_filters(self.request.info.subresource),
+            reset_fields=self.served.reset_filter(self.request.info.subresource),
+            convert=self.writer.services.converter(self.served),
         )
         if self.strict:
             self._report_duplicates()

@@ -331,7 +331,8 @@ class Writer:
             api_version=served.resource.group_version,
             subresource=endpoint,
             now=rfc3339(self.services.clock.now_s()),
-            reset_fields=served.reset_filters(endpoint),
+            reset_fields=served.reset_filter(endpoint),
+            convert=self.services.converter(served),
         )
         metadata = owned["metadata"]
         if not served.is_converted:
