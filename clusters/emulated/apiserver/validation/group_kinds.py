@@ -45,6 +45,12 @@ from clusters.emulated.apiserver.validation.node.runtimeclass import RuntimeClas
 from clusters.emulated.apiserver.validation.policy.poddisruptionbudget import PodDisruptionBudgetRules
 from clusters.emulated.apiserver.validation.rbac.binding import ClusterRoleBindingRules, RoleBindingRules
 from clusters.emulated.apiserver.validation.rbac.role import ClusterRoleRules, RoleRules
+from clusters.emulated.apiserver.validation.resource.claims import (
+    DeviceClassRules,
+    ResourceClaimRules,
+    ResourceClaimTemplateRules,
+)
+from clusters.emulated.apiserver.validation.resource.resourceslice import ResourceSliceRules
 from clusters.emulated.apiserver.validation.rules import KindRules
 from clusters.emulated.apiserver.validation.scheduling.priorityclass import PriorityClassRules
 from clusters.emulated.apiserver.validation.storage.classes import (
@@ -95,5 +101,9 @@ GROUP_RULES: tuple[KindRules, ...] = (
     FlowSchemaRules(),
     PriorityLevelConfigurationRules(),
     APIServiceRules(),
+    DeviceClassRules(),
+    ResourceClaimRules(),
+    ResourceClaimTemplateRules(),
+    ResourceSliceRules(),
     CustomResourceDefinitionRules(),
 )

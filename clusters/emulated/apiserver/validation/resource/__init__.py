@@ -1,0 +1,1 @@
+"""Defaults and rules of the kinds of the API group `resource.k8s.io`."""
