@@ -1,8 +1,8 @@
 """Field selectors: `status.phase!=Running,spec.nodeName=node-a`, compiled to a fast test.
 
-    >>> selector = parse("status.phase=Running")
-    >>> selector.matches({"status.phase": "Running"})
-    True
+>>> selector = parse("status.phase=Running")
+>>> selector.matches({"status.phase": "Running"})
+True
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ class FieldSelector:
         self.terms = terms
 
         def matches(fields: Fields) -> bool:
-            return all(
-                (fields.get(field, "") == value) == (operator == "=") for field, operator, value in terms
-            )
+            return all((fields.get(field, "") == value) == (operator == "=") for field, operator, value in terms)
 
         self.matches = matches
 

@@ -145,9 +145,7 @@ def warnings_for_ip(field: str, value: str) -> list[str]:
     if exact is None or (isinstance(exact, ipaddress.IPv6Address) and exact.ipv4_mapped):
         return [f"{field}: non-standard IP address {quote(value)} is invalid: use {quote(str(address))}"]
     if exact.version == 6 and str(exact) != value:
-        return [
-            f"{field}: IPv6 address {quote(value)} should be in RFC 5952 canonical format ({quote(str(exact))})"
-        ]
+        return [f"{field}: IPv6 address {quote(value)} should be in RFC 5952 canonical format ({quote(str(exact))})"]
     return []
 
 
@@ -166,9 +164,7 @@ def warnings_for_cidr(field: str, value: str) -> list[str]:
     exact = _parse_strict(address_text)
     mapped = isinstance(exact, ipaddress.IPv6Address) and exact.ipv4_mapped
     if exact is None or mapped or (len(bits) > 1 and bits.startswith("0")):
-        warnings.append(
-            f"{field}: non-standard CIDR value {quote(value)} is invalid: use {quote(str(network))}"
-        )
+        warnings.append(f"{field}: non-standard CIDR value {quote(value)} is invalid: use {quote(str(network))}")
     elif not warnings and exact.version == 6 and f"{exact}/{bits}" != value:
         warnings.append(
             f"{field}: IPv6 CIDR value {quote(value)} should be in RFC 5952 canonical format "

@@ -35,9 +35,7 @@ class QuantityError(ValueError):
     """The text is no quantity; `str()` is what Kubernetes says about it."""
 
 
-_WRONG_FORMAT = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+_WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_NUMBER = "unable to parse numeric part of quantity"
 _WRONG_SUFFIX = "unable to parse quantity's suffix"
 
@@ -179,9 +177,7 @@ def parse(text: str) -> Quantity:
     raise QuantityError(_WRONG_SUFFIX)
 
 
-def _parse_decimal(
-    text: str, sign: str, number: str, fraction: str, exponent: int, format: str
-) -> Quantity:
+def _parse_decimal(text: str, sign: str, number: str, fraction: str, exponent: int, format: str) -> Quantity:
     digits = number + fraction
     amount = -int(digits) if sign == "-" else int(digits)
     scale = exponent - len(fraction)

@@ -76,6 +76,19 @@ def status_errors(rules: KindRules, obj: Object, old: Object, namespaced: bool) 
     return errors + rules.validate_status(obj, old)
 
 
+def endpoint_errors(
+    validate: Callable[[Object, Object], list[FieldError]],
+) -> Callable[[KindRules, Object, Object, bool], list[FieldError]]:
+    """All that refuses an update through another subresource of the same object, whose rule is `validate`."""
+
+    def refusals(rules: KindRules, obj: Object, old: Object, namespaced: bool) -> list[FieldError]:
+        errors = validate_generic_metadata(obj, namespaced)
+        errors += _object_meta_update(obj.get("metadata") or {}, old.get("metadata") or {})
+        return errors + validate(obj, old)
+
+    return refusals
+
+
 def _object_meta(metadata: Mapping[str, Any], namespaced: bool, name_rule: NameRule) -> list[FieldError]:
     errors: list[FieldError] = []
     generate_name = metadata.get("generateName")
@@ -184,7 +197,7 @@ def validate_owner_references(references: Sequence[Mapping[str, Any]], path: str
             current = f"{kind}/{reference.get('name', '')}"
             if controller:
                 shown = Verbatim("[" + ",".join(map(_shown_owner, references)) + "]")
-                text = "Only one reference can have Controller set to true. Found \"true\" in references for"
+                text = 'Only one reference can have Controller set to true. Found "true" in references for'
                 errors.append(invalid(path, shown, f"{text} {controller} and {current}"))
             else:
                 controller = current
@@ -192,9 +205,7 @@ def validate_owner_references(references: Sequence[Mapping[str, Any]], path: str
 
 
 def _finalizers(finalizers: Sequence[str]) -> list[FieldError]:
-    errors = [
-        invalid("metadata.finalizers", name, text) for name in finalizers for text in names.qualified_name(name)
-    ]
+    errors = [invalid("metadata.finalizers", name, text) for name in finalizers for text in names.qualified_name(name)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         errors.append(invalid("metadata.finalizers", list(finalizers), text))

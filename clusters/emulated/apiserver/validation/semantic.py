@@ -50,6 +50,6 @@ def diff(type_name: str, old: Any, new: Any) -> str:
 
 
 def _pretty(type_name: str, value: Any) -> list[str]:
-    text = json.dumps(tree(type_name, value), indent=1, ensure_ascii=False)
+    text = json.dumps(tree(type_name, value, keep_empty=True), indent=1, ensure_ascii=False)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return text.split("\n")

@@ -249,9 +249,7 @@ def azure_disk(source: Value, path: str) -> list[FieldError]:
         errors.append(not_supported(child(path, "cachingMode"), caching, ("None", "ReadOnly", "ReadWrite")))
     if kind is not None and kind not in ("Dedicated", "Managed", "Shared"):
         errors.append(not_supported(child(path, "kind"), kind, ("Dedicated", "Managed", "Shared")))
-    managed = (
-        "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
-    )
+    managed = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
     blob = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
         errors.append(not_supported(child(path, "diskURI"), uri, (managed,)))

@@ -34,7 +34,7 @@ class ConfigMapRules(KindRules):
             errors += [invalid(f"binaryData[{key}]", key, text) for text in names.config_map_key(key)]
             size += decoded_size(value or "")
         if size > DATA_MAX_BYTES:
-            errors.append(too_long("", DATA_MAX_BYTES))
+            errors.append(too_long("[]", DATA_MAX_BYTES))  # So prints a path without a name.
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:

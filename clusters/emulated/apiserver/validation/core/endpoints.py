@@ -110,9 +110,7 @@ class EndpointsRules(KindRules):
             for position, subset in enumerate(obj.get("subsets") or ())
             for kind in ("addresses", "notReadyAddresses")
             for address_position, address in enumerate(subset.get(kind) or ())
-            for warning in warnings_for_ip(
-                f"subsets[{position}].{kind}[{address_position}].ip", address.get("ip", "")
-            )
+            for warning in warnings_for_ip(f"subsets[{position}].{kind}[{address_position}].ip", address.get("ip", ""))
         ]
 
     def warnings_update(self, obj: Object, old: Object) -> list[str]:

@@ -64,9 +64,7 @@ def _type_errors(kind: str, path: str) -> list[FieldError]:
 
 def _names(limit: Object, field: str, kind: str, path: str) -> list[FieldError]:
     rule = container_resource_name_errors if kind in ("Pod", "Container") else resource_name_errors
-    return [
-        error for name in limit.get(field) or {} for error in rule(name, key(child(path, field), name))
-    ]
+    return [error for name in limit.get(field) or {} for error in rule(name, key(child(path, field), name))]
 
 
 def _limit_errors(limit: Object, kind: str, path: str) -> list[FieldError]:

@@ -13,7 +13,7 @@ from clusters.emulated.apiserver.validation.pod.defaults import default_resource
 from clusters.emulated.apiserver.validation.pod.resources import resource_value_errors
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
 from clusters.kube import names
-from clusters.kube.field import FieldError, child, duplicate, forbidden, index, invalid, required
+from clusters.kube.field import FieldError, child, duplicate, forbidden, index, internal, invalid, required
 from clusters.kube.gojson import JsonError, loads
 from clusters.kube.gostring import quote
 from clusters.kube.internal import printed
@@ -24,6 +24,10 @@ Value = Mapping[str, Any]
 _TAINTS = "scheduler.alpha.kubernetes.io/taints"
 _is_feature = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 _FEATURE_MAX = 253
+_NODE_INFO = (
+    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+    "kubeProxyVersion", "operatingSystem", "architecture",
+)  # fmt: skip
 
 
 class NodeRules(KindRules):
@@ -39,6 +43,9 @@ class NodeRules(KindRules):
         elif several and not single:
             spec["podCIDR"] = several[0]
         status = obj.setdefault("status", {})
+        # Structs by value in Go: they are always written, with their empty fields.
+        status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
+        status.setdefault("nodeInfo", dict.fromkeys(_NODE_INFO, ""))
         if status.get("allocatable") is None and status.get("capacity") is not None:
             status["allocatable"] = dict(status["capacity"])
         default_resource_list(status.get("capacity"))
@@ -169,6 +176,11 @@ def _pod_cidrs(values: Sequence[str]) -> list[FieldError]:
     for position, value in enumerate(values):
         errors += [invalid(index("spec.podCIDRs", position), value, text) for text in cidr(value, strict=True)]
     if len(values) > 1:
+        bad = next((item for item in enumerate(values) if parse_cidr(item[1]) is None), None)
+        if bad is not None:
+            text = f"invalid CIDR[{bad[0]}]: <nil> (invalid CIDR address: {bad[1]})"
+            text = f"invalid PodCIDRs. failed to check with dual stack with error:{text}"
+            errors.append(internal("spec.podCIDRs", text))
         versions = {network.version for network in map(parse_cidr, values) if network is not None}
         if len(versions) < 2 or len(values) > 2:
             text = "may specify no more than one CIDR for each IP family"
@@ -182,9 +194,7 @@ def _kept_cidrs(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
         return []
     if len(old) != len(new):
         return [forbidden("spec.podCIDRs", text)]
-    return [
-        forbidden("spec.podCIDRs", text) for value, before in zip(new, old, strict=True) if value != before
-    ]
+    return [forbidden("spec.podCIDRs", text) for value, before in zip(new, old, strict=True) if value != before]
 
 
 def _config_source(source: Value, path: str, *, in_status: bool) -> list[FieldError]:

@@ -204,9 +204,7 @@ class PersistentVolumeRules(KindRules):
         name = (obj.get("metadata") or {}).get("name") or ""
         errors = validate_metadata(obj, False, self.validate_name)
         spec = obj.get("spec") or {}
-        return errors + persistent_volume_spec_errors(
-            spec, name, "spec", allow_invalid_values=allow_invalid_values
-        )
+        return errors + persistent_volume_spec_errors(spec, name, "spec", allow_invalid_values=allow_invalid_values)
 
     def prepare_update(self, obj: Object, old: Object) -> None:
         keep_field(obj, old, "status")

@@ -89,9 +89,7 @@ class ReplicationControllerRules(KindRules):
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
         status = obj.get("status") or {}
         counts = {name: status.get(name, 0) for name in _COUNTS}
-        errors = [
-            invalid(f"status.{name}", count, names.NEGATIVE) for name, count in counts.items() if count < 0
-        ]
+        errors = [invalid(f"status.{name}", count, names.NEGATIVE) for name, count in counts.items() if count < 0]
         errors += [
             invalid(f"status.{name}", counts[name], "cannot be greater than status.replicas")
             for name in _COUNTS[1:4]
@@ -104,7 +102,8 @@ class ReplicationControllerRules(KindRules):
 
     def warnings_create(self, obj: Object) -> list[str]:
         wrong = names.dns_label((obj.get("metadata") or {}).get("name") or "")
-        text = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
+        text = "this is used in Pod names and hostnames, which can result in surprising behavior"
+        text = f"{text}; a DNS label is recommended"
         warnings = [f"metadata.name: {text}: [{' '.join(wrong)}]"] if wrong else []
         return warnings + warnings_for_pod_template("spec.template", (obj.get("spec") or {}).get("template"))
 

@@ -38,9 +38,7 @@ def _scope_fits(scope: str, resource: str) -> bool:
 
 
 def _misfits(scope: str, hard: Object) -> int:
-    return sum(
-        is_standard_quota_resource(resource) and not _scope_fits(scope, resource) for resource in sorted(hard)
-    )
+    return sum(is_standard_quota_resource(resource) and not _scope_fits(scope, resource) for resource in sorted(hard))
 
 
 def _amounts(amounts: Object, path: str) -> list[FieldError]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from clusters.emulated.apiserver.validation.core.endpoints import PROTOCOLS, endpoint_ip_errors
@@ -10,6 +11,8 @@ from clusters.emulated.apiserver.validation.core.service_ips import (
     cluster_ips_update_errors,
     ip_families_update_errors,
     is_headless,
+    keep_allocated,
+    normalize_cluster_ips,
 )
 from clusters.emulated.apiserver.validation.core.service_types import (
     drop_what_the_type_does_not_have,
@@ -17,6 +20,7 @@ from clusters.emulated.apiserver.validation.core.service_types import (
     needs_health_check,
 )
 from clusters.emulated.apiserver.validation.lifecycle import keep_field
+from clusters.emulated.apiserver.validation.metadata import validate_metadata, validate_metadata_update
 from clusters.emulated.apiserver.validation.pod.handlers import port_errors
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
 from clusters.kube import names
@@ -48,6 +52,7 @@ _ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 class ServiceRules(KindRules):
     kind = "Service"
     allow_create_on_update = True
+    validates_metadata = True
     reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
@@ -85,22 +90,41 @@ class ServiceRules(KindRules):
 
     def prepare_create(self, obj: Object) -> None:
         obj["status"] = {"loadBalancer": {}}
+        normalize_cluster_ips(obj.get("spec") or {}, None)
 
     def prepare_update(self, obj: Object, old: Object) -> None:
+        spec, stored = obj.setdefault("spec", {}), old.get("spec") or {}
+        keep_allocated(spec, stored)
+        normalize_cluster_ips(spec, stored)
         keep_field(obj, old, "status")
         drop_what_the_type_does_not_have(obj, old)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
-        return _service_errors(obj, None)
+        return self._address_errors(obj, None) or (
+            validate_metadata(obj, True, self.validate_name) + _service_errors(obj, None)
+        )
+
+    def _address_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
+        """Addresses are given out before anything else is looked at: what is wrong with them stands alone."""
+        return cluster_ips_errors(obj.get("spec") or {}, (old or {}).get("spec") or {})
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        wrong = self._address_errors(obj, old)
+        if wrong:
+            return wrong
         spec, stored = obj.get("spec") or {}, old.get("spec") or {}
-        errors = cluster_ips_update_errors(spec, stored) + ip_families_update_errors(spec, stored)
+        errors = validate_metadata_update(obj, old)
+        errors += cluster_ips_update_errors(spec, stored) + ip_families_update_errors(spec, stored)
         errors += _load_balancer_class(spec, stored)
-        if needs_health_check(spec) and needs_health_check(stored):
-            if spec.get("healthCheckNodePort", 0) != stored.get("healthCheckNodePort", 0):
-                errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+        checked = needs_health_check(spec) and needs_health_check(stored)
+        if checked and spec.get("healthCheckNodePort", 0) != stored.get("healthCheckNodePort", 0):
+            errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
         return errors + _service_errors(obj, old)
+
+    def canonicalize(self, obj: Object) -> None:
+        spec = obj.get("spec") or {}
+        if spec.get("type") == "ExternalName":
+            spec.pop("internalTrafficPolicy", None)  # Nothing is routed inside the cluster.
 
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
         return load_balancer_status_errors(
@@ -222,7 +246,7 @@ def _affinity_errors(spec: Object) -> list[FieldError]:
     return errors
 
 
-def _port_conflicts(ports: list[Object], kind: str) -> list[FieldError]:
+def _port_conflicts(ports: Sequence[Object], kind: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if kind == "ClusterIP":
         errors += [
@@ -274,9 +298,9 @@ def _load_balancer_class(spec: Object, stored: Object | None) -> list[FieldError
     errors: list[FieldError] = []
     name, at = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
     balanced = spec.get("type") == "LoadBalancer"
-    if stored is not None and balanced and stored.get("type") == "LoadBalancer":
-        if stored.get("loadBalancerClass") != name:
-            errors.append(invalid(at, name, "may not change once set"))
+    both = stored is not None and balanced and stored.get("type") == "LoadBalancer"
+    if stored is not None and both and stored.get("loadBalancerClass") != name:
+        errors.append(invalid(at, name, "may not change once set"))
     if name is not None:
         if balanced:
             errors += [invalid(at, name, text) for text in names.qualified_name(name)]

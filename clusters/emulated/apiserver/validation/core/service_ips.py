@@ -1,6 +1,6 @@
 """A Service's cluster IPs and IP families: their shape, how they may change, and what a client may leave out.
 
-`normalize_cluster_ips` and `keep_allocated` are for the registry: it calls them before it gives out addresses.
+`keep_allocated` and `normalize_cluster_ips` run before validation; the registry gives out what is then missing.
 """
 
 from __future__ import annotations
@@ -114,9 +114,7 @@ def ip_families_update_errors(spec: Spec, stored: Spec) -> list[FieldError]:
     new, old = spec.get("ipFamilies") or [], stored.get("ipFamilies") or []
     at, shown, addresses = "spec.ipFamilies[0]", new or None, spec.get("clusterIPs") or None
     if len(old) == len(new):
-        return [
-            invalid(at, shown, _ONCE) for family, before in zip(new, old, strict=True) if family != before
-        ]
+        return [invalid(at, shown, _ONCE) for family, before in zip(new, old, strict=True) if family != before]
     errors: list[FieldError] = []
     if len(old) > len(new) and not addresses:
         errors.append(invalid(at, shown, "primary ipFamily can not be unset"))
@@ -154,9 +152,9 @@ def keep_allocated(spec: Object, stored: Spec) -> None:
             spec["clusterIPs"] = list(stored["clusterIPs"])
     if needs_node_port(stored) and needs_node_port(spec):
         _keep_node_ports(spec, stored)
-    if needs_health_check(stored) and needs_health_check(spec) and not spec.get("healthCheckNodePort"):
-        if stored.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = stored["healthCheckNodePort"]
+    number = stored.get("healthCheckNodePort")
+    if number and needs_health_check(stored) and needs_health_check(spec) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = number
 
 
 def _keep_node_ports(spec: Object, stored: Spec) -> None:

@@ -11,8 +11,8 @@ def _blocks(pem: bytes) -> list[str]:
     return [kind.decode("ascii") for kind in _BLOCK.findall(pem)]
 
 
-def _quoted(kinds: list[str]) -> str:
-    return "[" + " ".join(kinds) + "]"
+def _skipped(kinds: list[str]) -> str:
+    return f"after skipping PEM blocks of the following types: [{' '.join(kinds)}]"
 
 
 def pair_error(certificate: bytes, key: bytes) -> str:
@@ -26,16 +26,14 @@ def pair_error(certificate: bytes, key: bytes) -> str:
                 "tls: failed to find certificate PEM data in certificate input, but did find a private key; "
                 "PEM inputs may have been switched"
             )
-        shown = _quoted(kinds)
-        return f'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following types: {shown}'
+        return f'tls: failed to find "CERTIFICATE" PEM block in certificate input {_skipped(kinds)}'
     key_kinds = _blocks(key)
     if not any(kind == "PRIVATE KEY" or kind.endswith(" PRIVATE KEY") for kind in key_kinds):
         if not key_kinds:
             return "tls: failed to find any PEM data in key input"
         if key_kinds == ["CERTIFICATE"]:
             return "tls: found a certificate rather than a key in the PEM for the private key"
-        shown = _quoted(key_kinds)
-        return f'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types: {shown}'
+        return f'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input {_skipped(key_kinds)}'
     return _mismatch(certificate, key)
 
 
@@ -51,7 +49,7 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
         private = load_pem_private_key(key, None)
     except (ValueError, TypeError):
         return "tls: failed to parse private key"
-    own = private.public_key()  # type: ignore[union-attr]
+    own = private.public_key()
     if type(own) is not type(public):
         return "tls: private key type does not match public key type"
     return "" if own == public else "tls: private key does not match public key"

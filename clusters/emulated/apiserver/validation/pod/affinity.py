@@ -93,9 +93,7 @@ def affinity_errors(affinity: Value, path: str, options: PodOptions) -> list[Fie
             where = index(child(at, _PREFERRED), position)
             errors += _weight(term, where)
             preference = term.get("preference") or {}
-            errors += node_selector_term_errors(
-                preference, child(where, "preference"), allow_invalid_values=True
-            )
+            errors += node_selector_term_errors(preference, child(where, "preference"), allow_invalid_values=True)
     for kind in ("podAffinity", "podAntiAffinity"):
         if affinity.get(kind) is not None:
             allowed = options.invalid_label_value_in_selector
@@ -123,9 +121,7 @@ def _pod_affinity(affinity: Value, path: str, allow_invalid_values: bool) -> lis
 def _pod_affinity_term(term: Value, path: str, allow_invalid_values: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     for kind in ("labelSelector", "namespaceSelector"):
-        errors += validate_label_selector(
-            term.get(kind), child(path, kind), allow_invalid_values=allow_invalid_values
-        )
+        errors += validate_label_selector(term.get(kind), child(path, kind), allow_invalid_values=allow_invalid_values)
     for name in term.get("namespaces") or ():
         errors += [invalid(child(path, "namespace"), name, text) for text in names.dns_label(name)]
     errors += match_label_keys(

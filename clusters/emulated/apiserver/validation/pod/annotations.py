@@ -126,9 +126,7 @@ def _match(annotation: str, profile: Value, path: str, what: str) -> list[FieldE
     return [] if same else [forbidden(child(path, "type"), f"{what} type in annotation and field must match")]
 
 
-def annotation_update_errors(
-    new: Value, old: Value, spec: Value, path: str, options: PodOptions
-) -> list[FieldError]:
+def annotation_update_errors(new: Value, old: Value, spec: Value, path: str, options: PodOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, value in old.items():
         if name in new and new[name] == value:

@@ -251,9 +251,7 @@ def _restart_container_errors(container: Value, path: str) -> list[FieldError]:
 def ephemeral_containers_errors(spec: Value, path: str, pod: Surroundings) -> list[FieldError]:
     errors: list[FieldError] = []
     others = {
-        container.get("name", "")
-        for kind in ("containers", "initContainers")
-        for container in spec.get(kind) or ()
+        container.get("name", "") for kind in ("containers", "initContainers") for container in spec.get(kind) or ()
     }
     seen = set(others)
     text = "cannot be set for an Ephemeral Container"

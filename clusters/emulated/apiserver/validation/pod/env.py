@@ -27,9 +27,7 @@ _RESOURCES = (
     "requests.cpu", "requests.ephemeral-storage", "requests.memory",
 )  # fmt: skip
 _HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
-_BYTE_DIVISORS = frozenset(
-    ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
-)
+_BYTE_DIVISORS = frozenset(("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"))
 _BYTE_DIVISOR_TEXT = (
     "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the"
 )

@@ -28,6 +28,7 @@ class PodOptions:
     toleration_comparison: bool = False
     restart_container_for_init: bool = False
     invalid_deletion_cost: bool = False
+    selinux_mount_option: bool = False
 
 
 POD = PodOptions(is_pod=True)
@@ -66,6 +67,7 @@ def options_from(old_spec: Spec | None, old_annotations: dict[str, str] | None, 
             toleration.get("operator") in ("Lt", "Gt") for toleration in old_spec.get("tolerations") or ()
         ),
         restart_container_for_init=_restart_container_for_init(old_spec),
+        selinux_mount_option=(old_spec.get("securityContext") or {}).get("seLinuxChangePolicy") is not None,
         invalid_deletion_cost=not valid_deletion_cost(old_annotations or {}),
     )
 
@@ -141,8 +143,7 @@ def _token_path_not_local(spec: Spec) -> bool:
     from clusters.emulated.apiserver.validation.paths import local_non_reserved_path
 
     return any(
-        source["serviceAccountToken"].get("path")
-        and local_non_reserved_path(source["serviceAccountToken"]["path"], "")
+        source["serviceAccountToken"].get("path") and local_non_reserved_path(source["serviceAccountToken"]["path"], "")
         for volume in spec.get("volumes") or ()
         for source in (volume.get("projected") or {}).get("sources") or ()
         if source.get("serviceAccountToken")

@@ -191,9 +191,7 @@ def _against_limit(name: str, text: object, limit: object, path: str) -> list[Fi
     return [invalid(f"{path}.requests", str(request), detail)]
 
 
-def _claim_errors(
-    claims: Sequence[Mapping[str, Any]], claim_names: Collection[str], path: str
-) -> list[FieldError]:
+def _claim_errors(claims: Sequence[Mapping[str, Any]], claim_names: Collection[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for position, claim in enumerate(claims):

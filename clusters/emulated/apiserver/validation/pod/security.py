@@ -164,7 +164,9 @@ def pod_security_context_errors(spec: Value, path: str, options: PodOptions) -> 
     errors += windows_options_errors(context.get("windowsOptions"), child(at, "windowsOptions"))
     errors += app_armor_errors(context.get("appArmorProfile"), child(at, "appArmorProfile"))
     errors += _one_of(context, at, "supplementalGroupsPolicy", ("Merge", "Strict"))
-    return errors + _one_of(context, at, "seLinuxChangePolicy", ("MountOption", "Recursive"))
+    # Mounting with a label is off in v1.36; a Pod that already asks for it may go on.
+    policies = ("MountOption", "Recursive") if options.selinux_mount_option else ("Recursive",)
+    return errors + _one_of(context, at, "seLinuxChangePolicy", policies)
 
 
 def _one_of(context: Value, path: str, field: str, supported: tuple[str, ...]) -> list[FieldError]:
@@ -192,8 +194,8 @@ def user_namespace_errors(spec: Value, path: str, options: PodOptions) -> list[F
         errors += visit(
             spec,
             path,
-            lambda container, at: [forbidden(child(at, "volumeDevices"), text)]
-            if container.get("volumeDevices")
-            else [],
+            lambda container, at: (
+                [forbidden(child(at, "volumeDevices"), text)] if container.get("volumeDevices") else []
+            ),
         )
     return errors

@@ -157,7 +157,7 @@ def _resource_claims(claims: Sequence[Value], metadata: Value | None, path: str)
     for position, claim in enumerate(claims):
         at = index(path, position)
         if mirrored:
-            errors.append(forbidden("", "static pods do not support resource claims"))
+            errors.append(forbidden("[]", "static pods do not support resource claims"))
             continue
         name = claim.get("name", "")
         if not name:
@@ -167,7 +167,9 @@ def _resource_claims(claims: Sequence[Value], metadata: Value | None, path: str)
         else:
             errors += [invalid(child(at, "name"), name, text) for text in names.dns_label(name)]
             seen.add(name)
-        sources = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
+        sources = [
+            field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None
+        ]
         if len(sources) != 1:
             text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
             if sources:

@@ -12,6 +12,7 @@ from clusters.kube.field import (
     duplicate,
     forbidden,
     index,
+    internal,
     invalid,
     not_supported,
     required,
@@ -175,6 +176,10 @@ def _ips(new: Value, old: Value, field: str, type_name: str) -> list[FieldError]
         if address not in stored:
             errors += [invalid(index(path, position), address, text) for text in ip(address, strict=True)]
     if len(addresses) > 1:
+        bad = next((item for item in enumerate(addresses) if parse_ip(item[1]) is None), None)
+        if bad is not None:
+            text = f"failed to check for dual stack with error:invalid IP[{bad[0]}]: {bad[1]}"
+            errors.append(internal(path, text))
         versions = {parsed.version for parsed in map(parse_ip, addresses) if parsed is not None}
         if len(versions) < 2 or len(addresses) > 2:
             text = "may specify no more than one IP for each IP family"

@@ -33,7 +33,7 @@ def keep_all_but_ephemeral_containers(new: Object, old: Object) -> None:
 def ephemeral_containers_update_errors(new: Value, old: Value, others: list[FieldError]) -> list[FieldError]:
     """`others` are the errors of the Pod as a whole."""
     if _mirrored(old):
-        return [forbidden("", "static pods do not support ephemeral containers")]
+        return [forbidden("[]", "static pods do not support ephemeral containers")]
     errors = list(others)
     path = "spec.ephemeralContainers"
     current = {each.get("name", ""): each for each in (new.get("spec") or {}).get("ephemeralContainers") or ()}
@@ -80,9 +80,9 @@ def resize_errors(new: Value, old: Value, others: list[FieldError]) -> list[Fiel
     """`others` are the errors of the Pod as a whole."""
     spec, stored = new.get("spec") or {}, old.get("spec") or {}
     if _mirrored(old):
-        return [forbidden("", "static pods cannot be resized")]
+        return [forbidden("[]", "static pods cannot be resized")]
     if (stored.get("os") or {}).get("name") == "windows":
-        return [forbidden("", "windows pods cannot be resized")]
+        return [forbidden("[]", "windows pods cannot be resized")]
     errors = list(others)
     status = old.get("status") or {}
     if (status.get("qosClass") or qos_class(stored)) != qos_class(spec):

@@ -79,9 +79,7 @@ def _legacy_match_label_keys(path: str, keys: Sequence[str], selector: Value | N
     return errors
 
 
-def spread_constraints_errors(
-    constraints: Sequence[Value], path: str, options: PodOptions
-) -> list[FieldError]:
+def spread_constraints_errors(constraints: Sequence[Value], path: str, options: PodOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     for position, constraint in enumerate(constraints):
         at = index(path, position)

@@ -146,7 +146,7 @@ def _node_affinity_additions(new: Value, old: Value) -> list[FieldError]:
     at = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
     if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [invalid(at, printed("[]core.NodeSelectorTerm", list(new_terms)), text)]
+        return [invalid(at, printed("[]core.NodeSelectorTerm", new_terms or None), text)]
     text = "only additions are allowed (no mutations or deletions)"
     return [
         invalid(index(at, position), printed("core.NodeSelectorTerm", term), text)
@@ -159,6 +159,4 @@ def _only_additions(new: Value, old: Value) -> bool:
     parts = ("matchExpressions", "matchFields")
     if not any(old.get(part) for part in parts):
         return not any(new.get(part) for part in parts)
-    return all(
-        (new.get(part) or [])[: len(old.get(part) or ())] == (old.get(part) or []) for part in parts
-    )
+    return all((new.get(part) or [])[: len(old.get(part) or ())] == (old.get(part) or []) for part in parts)

@@ -17,9 +17,7 @@ Value = Mapping[str, Any]
 DEPRECATED_NODE_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": (
-        'deprecated since v1.17; use "topology.kubernetes.io/region" instead'
-    ),
+    "failure-domain.beta.kubernetes.io/region": ('deprecated since v1.17; use "topology.kubernetes.io/region" instead'),
     "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
     "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
     "app.kubernetes.io/created-by": "deprecated since v1.9",
@@ -173,9 +171,7 @@ def _fractional(amounts: Value, path: str) -> list[str]:
     ]
 
 
-def _container_warnings(
-    container: Value, path: str, spec: Value, annotations: Value, template_path: str
-) -> list[str]:
+def _container_warnings(container: Value, path: str, spec: Value, annotations: Value, template_path: str) -> list[str]:
     warnings: list[str] = []
     context, name = container.get("securityContext") or {}, container.get("name", "")
     if annotations:
@@ -301,9 +297,7 @@ def _overlap_warnings(volume: Value) -> list[str]:
         found.append((f"{shown} {quote(source.get(field, ''))}", _overlaps(paths)))
     files = (volume.get("downwardAPI") or {}).get("items") or ()
     found.append(("DownwardAPI", _overlaps([(file.get("path", ""), "") for file in files])))
-    warnings = [
-        f"volume {name} ({what}): overlapping paths: {text}" for what, texts in found for text in texts
-    ]
+    warnings = [f"volume {name} ({what}): overlapping paths: {text}" for what, texts in found for text in texts]
     projected: list[_Path] = []
     for source in (volume.get("projected") or {}).get("sources") or ():
         if not any(value is not None for value in source.values()):

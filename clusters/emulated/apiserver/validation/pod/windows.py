@@ -78,7 +78,7 @@ def _user_texts(name: str) -> list[str]:
     if _is_dots_and_spaces(user):
         texts.append("runAsUserName's User cannot contain only periods or spaces")
     if _has_bad_character(user):
-        texts.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+        texts.append("runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
     return texts
 
 
