@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.admission_wiring import AdmissionWiring
 from clusters.emulated.apiserver.authentication.authenticator import Anonymous, Authenticator
 from clusters.emulated.apiserver.authentication.bootstrap_tokens import BootstrapTokens
@@ -118,6 +119,8 @@ class ApiServer:
         await self.authorizers.require(request)
 
     async def route(self, request: Request) -> HttpResponse:
+        if "//" in request.http.path:
+            return respond.page_not_found(request)  # Authorized as if cleaned, but no route matches it.
         if request.info.is_resource:
             return await self.dispatcher(request)
         return await self.nonresource.answer(request)
