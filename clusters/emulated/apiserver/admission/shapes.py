@@ -18,7 +18,8 @@ class Convert(Protocol):
 
 
 class Redecode(Protocol):
-    """What somebody patched, decoded (unknown fields fall away), defaulted and back in the storage version.
+    """What somebody patched, decoded as the kind it now says it is (unknown fields fall away), defaulted
+    and back in the storage version.
 
     Raises a StatusError or a ValueError whose text says what cannot be decoded."""
 

@@ -10,6 +10,7 @@ from clusters.emulated.outbound.response import OutboundResponse
 from clusters.kube.errors import StatusError
 from clusters.kube.gojson import JsonError, loads
 from clusters.kube.gostring import quote
+from clusters.kube.patch.errors import json_kind
 from clusters.kube.schema.catalogue import Catalogue
 from clusters.kube.schema.decode import DecodeError, decode
 from clusters.kube.schema.model import Struct
@@ -114,19 +115,16 @@ def read_review(reply: OutboundResponse, version: str) -> Object:
             f"0-length response with status code: {reply.status} and content type: {content_type}"
         )
     raw = _read(reply.body)
+    if raw is None:
+        return {}
     prefix = "couldn't get version/kind; json parse error: "
     if not isinstance(raw, dict):
-        found = "array" if isinstance(raw, list) else "string" if isinstance(raw, str) else "number"
-        found = "bool" if isinstance(raw, bool) else found
-        raise InvalidResponseError(
-            f"{prefix}json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
-        )
+        raise InvalidResponseError(f"{prefix}json: cannot unmarshal {json_kind(raw)} into Go value of type {_TYPE_META}")
     api_version, kind = raw.get("apiVersion") or "", raw.get("kind") or ""
     for name, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str):
-            raise InvalidResponseError(
-                f"{prefix}json: cannot unmarshal {name} into Go struct field .{name} of type string"
-            )
+            where = f"Go struct field .{name} of type string"
+            raise InvalidResponseError(f"{prefix}json: cannot unmarshal {json_kind(value)} into {where}")
     wanted = f"admission.k8s.io/{version}"
     if (api_version or wanted, kind or "AdmissionReview") != (wanted, "AdmissionReview"):
         raise InvalidResponseError(_wrong_kind(api_version or wanted, kind or "AdmissionReview", version))
@@ -143,9 +141,10 @@ def _wrong_kind(api_version: str, kind: str, version: str) -> str:
         return f"converting ({other}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion"
     if (api_version, kind) == ("v1", "Status"):
         return f"converting (v1.Status) to ({version}.AdmissionReview): unknown conversion"
-    # The scheme is named after the place in Kubernetes' source where it is made.
-    where = 'in scheme "pkg/util/webhook/client.go:71"'
-    return f"no kind {quote(kind)} is registered for version {quote(api_version)} {where}"
+    # Schemes are named after the place in Kubernetes' source where they are made.
+    is_review_group = api_version.startswith("admission.k8s.io/")
+    scheme = "pkg/runtime/scheme.go:111" if is_review_group else "pkg/util/webhook/client.go:71"
+    return f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{scheme}"'
 
 
 def _read(body: bytes) -> Any:
@@ -166,6 +165,7 @@ def _yaml_text(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "did not find expected content"
     problem = problem.replace("are not allowed here", "are not allowed in this context")
+    problem = problem.replace(r"found character '\t' that", "found character that")
     return f"yaml: line {mark.line + 1}: {problem}" if mark is not None and mark.line else f"yaml: {problem}"
 
 
