@@ -60,10 +60,10 @@ class BlockingApi:
             data = b"".join([chunk async for chunk in response.chunks()])
         else:
             data = response.body
-        content_type = dict(response.headers).get("Content-Type", "")
+        content_type = response.headers.get("content-type") or ""
         text = data.decode("utf-8", "replace")
         decoded = orjson.loads(data) if content_type == "application/json" and data and not response.streaming else text
-        return Answer(response.status, tuple(response.headers), decoded, text)
+        return Answer(response.status, tuple(response.headers.items()), decoded, text)
 
     async def _ask(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> InProcessResponse:
         data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
@@ -109,7 +109,7 @@ class BlockingApi:
         response: InProcessResponse = self._run(self._ask("GET", target, None, {}))
         if response.status >= 400:
             body = orjson.loads(response.body)
-            raise ApiError("GET", target, Answer(response.status, tuple(response.headers), body, str(body)))
+            raise ApiError("GET", target, Answer(response.status, tuple(response.headers.items()), body, str(body)))
         following = self._run(_start(_follow(response, events)))
         try:
             yield _lines(events)
