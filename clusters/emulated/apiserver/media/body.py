@@ -75,7 +75,7 @@ def read_object(
         raise _cannot_be_handled(given_kind, given_version, kind, error.text) from None
     if strict and not yaml:
         problems = [
-            f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(data)
+            f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(data, raw)
         ] + problems
     elif strict:
         problems = _yaml_duplicates(data) + problems

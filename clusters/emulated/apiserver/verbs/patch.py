@@ -74,6 +74,11 @@ class _Mechanism:
     def make(self, old: Object | None) -> Object:
         raise NotImplementedError
 
+    def _duplicates(self, change: Any) -> list[str]:
+        if not self.strict:
+            return []
+        return [f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(self.data, change)]
+
     def decoded(self, patched: Any, shown: str, problems: list[str]) -> Object:
         """The patched document as an object; what does not fit is a 422 that shows the document."""
         try:
@@ -108,7 +113,7 @@ class _Json(_Mechanism):
                 patched = json_patch.apply(document, operations)
             else:
                 patched = merge_patch.apply(document, change, strict=self.strict)
-                problems = self._duplicates()
+                problems = self._duplicates(change)
         except PatchError as error:
             raise error.status_error() from None
         obj = self.decoded(patched, _shown(patched, change), problems)
@@ -121,10 +126,6 @@ class _Json(_Mechanism):
             prefix = "error decoding patch: " if self.strict else ""
             raise errors.bad_request(f"{prefix}{error}") from None
 
-    def _duplicates(self) -> list[str]:
-        if not self.strict:
-            return []
-        return [f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(self.data)]
 
 
 class _Strategic(_Mechanism):
@@ -145,10 +146,7 @@ class _Strategic(_Mechanism):
         problem = conversion.problem(struct, patched)
         if problem is not None:
             raise _invalid_patch(shown, problem)
-        problems = []
-        if self.strict:
-            problems = [f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(self.data)]
-        obj = self.decoded(patched, shown, problems)
+        obj = self.decoded(patched, shown, self._duplicates(change))
         return self.writer.own_fields(self.request, self.served, old, obj, self.options)
 
 
