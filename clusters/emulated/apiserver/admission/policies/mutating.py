@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import orjson
+
 from clusters.emulated.apiserver.admission.attributes import AdmissionPlugin, Attributes
 from clusters.emulated.apiserver.admission.authorizing import Authorize
 from clusters.emulated.apiserver.admission.denial import requested_name
@@ -126,23 +128,31 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
         if reinvocation is None:
             reinvocation = attributes.reinvocation = Reinvocation()
         tracker = reinvocation.tracker(self.name)
-        if reinvocation.is_reinvoke and tracker.last_output is not attributes.object:
+        if reinvocation.is_reinvoke and tracker.last_output != orjson.dumps(attributes.object):
             tracker.require_reinvoking_previous()
         versioned = Versioned(attributes, self._convert)
         namespace = await self._namespace(attributes)
         answers: dict[Any, bool] = {}
+        mutated = False
         for each in invocations:
             if await self._skips(each, versioned, namespace, answers, problems):
                 continue
             if reinvocation.is_reinvoke and not tracker.should_reinvoke(each.key):
                 continue
-            changed = await self._mutate(each, versioned, namespace, answers, problems)
-            if changed:
+            before = attributes.object
+            if await self._mutate(each, versioned, namespace, answers, problems):
+                mutated = True
+            if before != attributes.object:
                 tracker.require_reinvoking_previous()
                 reinvocation.should_reinvoke = True
             if each.policy.program.reinvocation_policy == "IfNeeded":
                 tracker.note_invoked(each.key)
-        tracker.last_output = attributes.object
+        if mutated:
+            # Whatever ran counts as a change, even one that left the object as it was.
+            tracker.require_reinvoking_previous()
+            reinvocation.should_reinvoke = True
+        if tracker.previously_invoked or tracker.to_reinvoke:
+            tracker.last_output = orjson.dumps(attributes.object)
 
     def _activation(
         self, each: Invocation, versioned: Versioned, namespace: Object | None, answers: dict[Any, bool]
@@ -183,9 +193,10 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
         answers: dict[Any, bool],
         problems: list[PolicyProblem],
     ) -> bool:
+        """Whether any of its mutations could be carried out."""
         attributes = versioned.attributes
         program = each.policy.program
-        before = attributes.object
+        mutated = False
         for kind, expression in program.mutations:
             current = versioned.new(each.resource)
             if current is None:
@@ -195,13 +206,14 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
                 new = await program.mutate(kind, expression, activation, current, self._merge)
                 if new is not current:
                     attributes.object = self._redecode(attributes, new)
+                mutated = True
             except MutationError as failed:
                 _note_problem(problems, each.policy, each.binding, str(failed), "Invalid")
             except StatusError:
                 raise
             except ValueError as error:
                 raise errors.internal(str(error)) from error
-        return before != attributes.object
+        return mutated
 
     async def _namespace(self, attributes: Attributes) -> Object | None:
         name = attributes.namespace

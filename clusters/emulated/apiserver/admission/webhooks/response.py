@@ -119,7 +119,9 @@ def read_review(reply: OutboundResponse, version: str) -> Object:
         return {}
     prefix = "couldn't get version/kind; json parse error: "
     if not isinstance(raw, dict):
-        raise InvalidResponseError(f"{prefix}json: cannot unmarshal {json_kind(raw)} into Go value of type {_TYPE_META}")
+        raise InvalidResponseError(
+            f"{prefix}json: cannot unmarshal {json_kind(raw)} into Go value of type {_TYPE_META}"
+        )
     api_version, kind = raw.get("apiVersion") or "", raw.get("kind") or ""
     for name, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str):

@@ -91,3 +91,14 @@ def test_match_conditions_spare_a_request(house: Any, policies: Any, config: Any
 
     assert house.admit(config("y"), **CONFIGMAPS)["data"] == {}
     assert house.admit(config("x"), **CONFIGMAPS)["data"] == {"label": "x!"}
+
+
+def test_a_policy_that_may_be_asked_again_is_even_when_it_is_alone(
+    house: Any, policies: Any, config: Any
+) -> None:
+    append = [json_patch("[JSONPatch{op: 'add', path: '/data/n', value: object.data.n + 'x'}]")]
+
+    policies.mutating(mutations=append, reinvocationPolicy="IfNeeded")
+    assert house.admit(config(n=""), **CONFIGMAPS)["data"] == {"n": "xx"}
+    policies.mutating(mutations=append, reinvocationPolicy="Never")
+    assert house.admit(config(n=""), **CONFIGMAPS)["data"] == {"n": "x"}

