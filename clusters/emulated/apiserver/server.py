@@ -30,6 +30,7 @@ from clusters.emulated.apiserver.registry.registry import Registry
 from clusters.emulated.apiserver.registry.served import Served
 from clusters.emulated.apiserver.registry.storage import ResourceStorage
 from clusters.emulated.apiserver.registry.stored import Stored
+from clusters.emulated.apiserver.registry_wiring import RegistryWiring
 from clusters.emulated.apiserver.request import Request, UserInfo
 from clusters.emulated.apiserver.service_routes import ServiceRoutes
 from clusters.emulated.apiserver.services import Services
@@ -57,6 +58,8 @@ class ServerOptions:
     token_authenticators: Sequence[TokenAuthenticator] = ()
     anonymous: Anonymous = field(default_factory=Anonymous)
     service_account_issuer: str = ISSUER
+    #: The first one's IP family is the default of Services.
+    service_cidrs: tuple[str, ...] = ("10.96.0.0/12",)
 
 
 class ApiServer:
@@ -79,8 +82,9 @@ class ApiServer:
         self.signing_key = options.signing_key or SigningKey.generate()
         self.token_keys = KeySet.of([self.signing_key.public_key])
         self.authenticator = self._authenticator()
+        self.rbac = RbacAuthorizer(self.objects)
         self.authorizers = AuthorizerChain(
-            (PrivilegedGroups(), NodeAuthorizer(self.objects, node_rules(options.version)), RbacAuthorizer(self.objects))
+            (PrivilegedGroups(), NodeAuthorizer(self.objects, node_rules(options.version)), self.rbac)
         )
         self.impersonation = Impersonation(self.authorizers)
         self.routes = ServiceRoutes(self.objects)
@@ -92,6 +96,7 @@ class ApiServer:
         self.subresources = Subresources()
         self.dispatcher = Dispatcher(self.registry, self.services, self.subresources)
         self.subresources.dispatcher = self.dispatcher
+        self.registry_wiring = RegistryWiring(self)
         self.nonresource = NonResource(self)
         self.chain = Chain(
             (

@@ -48,8 +48,13 @@ class Deleter:
         return await self.delete_named(request, served, request.info.name, options), options
 
     async def delete_named(
-        self, request: Request, served: Served, name: str, options: DeleteOptions
+        self, request: Request, served: Served, name: str, options: DeleteOptions, *, admission: bool = True
     ) -> Deletion:
+        """`admission` is False where the request was admitted as something else (an eviction)."""
+        hooks = self.services.hooks_of(served)
+        chosen = options.propagation_policy is not None or options.orphan_dependents is not None
+        if hooks.default_deletion_warning and not chosen:
+            request.warn(hooks.default_deletion_warning)
         storage = self.services.storage(served)
         key = storage.key(request.info.namespace if served.resource.namespaced else "", name)
         for _ in range(UPDATE_ATTEMPTS_MAX):
@@ -57,7 +62,7 @@ class Deleter:
                 current = await storage.current(key)
                 if current is None:
                     raise errors.not_found(request.info.group_resource, name)
-                return await self._delete_once(request, served, storage, key, current, options)
+                return await self._delete_once(request, served, storage, key, current, options, admission)
             except store_errors.CompareFailed:
                 continue  # It changed meanwhile: decide again from what is there now.
             except store_errors.StoreError as error:
@@ -72,19 +77,25 @@ class Deleter:
         key: str,
         current: Stored,
         options: DeleteOptions,
+        admission: bool,
     ) -> Deletion:
         hooks = self.services.hooks_of(served)
+        hooks.check_delete(current.object, options)
         _check_preconditions(served, current.object, options)
-        hooks.check_delete(current.object)
         now_s = self.services.clock.now_s()
         obj = copy_json(current.object)
-        if hooks.mark_deleting(obj, rfc3339(now_s)):
-            await self._admit(request, served, current.object, options)
-            return await self._mark(storage, key, current, served.finish(obj), options)
-        graceful, pending = _grace(hooks, obj, options, now_s)
-        if pending:
+        marked = hooks.mark_deleting(obj, options, rfc3339(now_s))
+        if marked is False:
             return Deletion(current, gone=False)
-        await self._admit(request, served, current.object, options)
+        graceful = False
+        if marked is None:
+            graceful, pending = _grace(hooks, obj, options, now_s)
+            if pending:
+                return Deletion(current, gone=False)
+        if admission:
+            await self._admit(request, served, current.object, options)
+        if marked:
+            return await self._mark(storage, key, current, served.finish(obj), options)
         metadata = obj["metadata"]
         finalizers = _finalizers(hooks, metadata.get("finalizers") or [], options)
         if finalizers:
@@ -93,12 +104,27 @@ class Deleter:
             metadata.pop("finalizers", None)
         if not graceful and finalizers:
             _mark_as_deleting(metadata, now_s)
-        if graceful and metadata.get("deletionGracePeriodSeconds") or finalizers:
+        if (graceful and metadata.get("deletionGracePeriodSeconds")) or finalizers:
             return await self._mark(storage, key, current, served.finish(obj), options)
-        if not options.dry_run:
-            await storage.delete(key, current)
-            hooks.after_delete(current.object)
-        return Deletion(Stored.of(served.finish(obj) if graceful else current.object, current.revision), gone=True)
+        return await self._remove(hooks, storage, key, current, served.finish(obj) if graceful else None, options)
+
+    async def _remove(
+        self,
+        hooks: Hooks,
+        storage: ResourceStorage,
+        key: str,
+        current: Stored,
+        marked: Object | None,
+        options: DeleteOptions,
+    ) -> Deletion:
+        """Takes it out of the store. Graceful kinds are written once more before (`marked`), as in Kubernetes, so
+        that watchers see when and how it was deleted."""
+        if options.dry_run:
+            return Deletion(current if marked is None else Stored.of(marked, current.revision), gone=True)
+        last = current if marked is None else await storage.update(key, marked, current.revision)
+        revision = await storage.delete(key, last)
+        await hooks.after_delete(last.object)
+        return Deletion(_at(last, revision), gone=True)
 
     async def _mark(
         self, storage: ResourceStorage, key: str, current: Stored, obj: Object, options: DeleteOptions
@@ -150,6 +176,13 @@ class Deleter:
                 if error.code != 404:
                     raise
         return page.items, page.revision
+
+
+def _at(stored: Stored, revision: int) -> Stored:
+    """What is deleted is shown with the revision of its deletion."""
+    obj = stored.object
+    shown = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
+    return Stored.of(shown, revision)
 
 
 def _check_preconditions(served: Served, obj: Object, options: DeleteOptions) -> None:

@@ -15,12 +15,18 @@ import orjson
 
 from clusters.emulated.apiserver.admission.attributes import Attributes, Operation
 from clusters.emulated.apiserver.options import WriteOptions
+from clusters.emulated.apiserver.registry.hooks import NO_HOOKS, Finish, finish_nothing
 from clusters.emulated.apiserver.registry.served import Served
 from clusters.emulated.apiserver.registry.storage import ResourceStorage
 from clusters.emulated.apiserver.registry.stored import Stored
 from clusters.emulated.apiserver.request import Request
 from clusters.emulated.apiserver.services import Services
-from clusters.emulated.apiserver.validation.metadata import create_errors, update_errors
+from clusters.emulated.apiserver.validation.metadata import (
+    create_errors,
+    endpoint_errors,
+    status_errors,
+    update_errors,
+)
 from clusters.emulated.clock.clock import rfc3339
 from clusters.emulated.store import errors as store_errors
 from clusters.kube import errors
@@ -35,6 +41,8 @@ GENERATE_NAME_ATTEMPTS = 8
 #: A GenerateName is cut here so that the five random letters still fit into 63 characters.
 GENERATE_NAME_BASE_MAX = 58
 UPDATE_ATTEMPTS_MAX = 1000
+# Endpoints whose rules have a name of more than one word.
+_RULES_NAMES = {"ephemeralcontainers": "ephemeral_containers"}
 
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
@@ -130,14 +138,18 @@ class Writer:
         generated = not metadata.get("name") and metadata.get("generateName")
         if generated:
             metadata["name"] = metadata["generateName"][:GENERATE_NAME_BASE_MAX] + services.randomness.suffix()
-        finish = await services.hooks_of(served).begin_create(request, obj, options.dry_run)
+        hooks = services.hooks_of(served)
+        if hooks is NO_HOOKS:
+            return await self._validate_and_create(request, served, obj, options, bool(generated))
+        await hooks.check_write(request, obj, None)
+        finish = await hooks.begin_create(request, obj, options.dry_run)
         stored_it = False
         try:
             stored = await self._validate_and_create(request, served, obj, options, bool(generated))
             stored_it = not options.dry_run
             return stored
         finally:
-            finish(stored_it)
+            await finish(stored_it)
 
     async def _validate_and_create(
         self, request: Request, served: Served, obj: Object, options: WriteOptions, generated: bool
@@ -248,11 +260,14 @@ class Writer:
     ) -> Stored:
         old = current.object
         obj = await make(old)
+        hooks = self.services.hooks_of(served)
+        await hooks.check_write(request, obj, old)
         metadata = obj["metadata"]
         self._check_version(request, served, metadata, current)
         metadata["resourceVersion"] = str(current.revision)
-        hooks = self.services.hooks_of(served)
-        finish = await hooks.begin_update(request, obj, old, options.dry_run)
+        finish: Finish = finish_nothing
+        if not request.info.subresource:
+            finish = await hooks.begin_update(request, obj, old, options.dry_run)
         stored_it = False
         try:
             obj = self.ready_to_update(request, served, obj, old)
@@ -262,7 +277,7 @@ class Writer:
             if _ends_deletion(obj, old) and hooks.may_delete_during_update(obj):
                 if not options.dry_run:
                     await storage.delete(key, current)
-                    hooks.after_delete(obj)
+                    await hooks.after_delete(obj)
                 return Stored.of(obj, current.revision)
             if obj == old:
                 return current  # Nothing changes: no write, no event, the same resourceVersion.
@@ -272,7 +287,7 @@ class Writer:
             stored_it = True
             return stored
         finally:
-            finish(stored_it)
+            await finish(stored_it)
 
     def _check_version(self, request: Request, served: Served, metadata: Object, current: Stored) -> None:
         """Optimistic locking: the resourceVersion sent must be the current one, if one must be sent."""
@@ -295,6 +310,7 @@ class Writer:
         endpoint = request.info.subresource
         prepare, validate = _endpoint_rules(rules, endpoint)
         prepare(obj, old)
+        self.services.hooks_of(served).prepared(obj, old, endpoint, rfc3339(self.services.clock.now_s()))
         metadata = obj["metadata"]
         if not metadata.get("uid"):
             metadata["uid"] = before.get("uid", "")
@@ -388,13 +404,12 @@ class Writer:
 
 def _endpoint_rules(rules: Any, endpoint: str) -> tuple[Any, Any]:
     """(prepare, validate) for the main endpoint or a subresource that writes the same object."""
-    from clusters.emulated.apiserver.validation.metadata import status_errors
-
-    if not endpoint:
+    if not endpoint or endpoint == "scale":
         return rules.prepare_update, update_errors
     if endpoint == "status":
         return rules.prepare_status, status_errors
-    return getattr(rules, f"prepare_{endpoint}"), getattr(rules, f"{endpoint}_errors")
+    name = _RULES_NAMES.get(endpoint, endpoint)
+    return getattr(rules, f"prepare_{name}"), endpoint_errors(getattr(rules, f"validate_{name}"))
 
 
 def _keep(metadata: Object, before: Object, name: str) -> None:
