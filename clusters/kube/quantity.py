@@ -128,15 +128,21 @@ class Quantity:
     def __sub__(self, other: Quantity) -> Quantity:
         return self + -other
 
+    def rounded_up(self, scale: int) -> Quantity:
+        """In whole ten-to-the-`scale`, away from zero; itself where nothing is finer."""
+        if self.scale >= scale:
+            return self
+        return Quantity(self._units(scale), scale, self.format)
+
+    def _units(self, scale: int) -> int:
+        if self.scale >= scale:
+            return int(self.unscaled * 10 ** (self.scale - scale))
+        magnitude = int(-(-abs(self.unscaled) // 10 ** (scale - self.scale)))
+        return -magnitude if self.unscaled < 0 else magnitude
+
     def scaled_value(self, scale: int) -> int:
         """How many ten-to-the-`scale` it is, rounded away from zero; 0 where that does not fit 64 bits."""
-        if self.scale >= scale:
-            result = self.unscaled * 10 ** (self.scale - scale)
-        else:
-            divisor = 10 ** (scale - self.scale)
-            result = -(-abs(self.unscaled) // divisor)
-            if self.unscaled < 0:
-                result = -result
+        result = self._units(scale)
         return result if -_INT64_MAX - 1 <= result <= _INT64_MAX else 0
 
     def value(self) -> int:

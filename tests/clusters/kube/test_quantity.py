@@ -38,3 +38,7 @@ def test_a_sum_keeps_the_notation_of_its_first_part() -> None:
     assert str(parse("1Gi") + parse("512Mi")) == "1536Mi"
     assert str(parse("0") + parse("1Gi")) == "1Gi"
     assert str(parse("1") - parse("250m")) == "750m"
+
+
+def test_rounding_up_keeps_what_is_too_large_for_a_word() -> None:
+    assert str(parse("79414548770228743.603025").rounded_up(-3)) == "79414548770228743604m"

@@ -13,7 +13,7 @@ from clusters.emulated.apiserver.validation.pod.resources import (
     overcommit_allowed,
     pod_level,
 )
-from clusters.kube.quantity import Quantity, QuantityError, parse
+from clusters.kube.quantity import QuantityError, parse
 
 Object = dict[str, Any]
 
@@ -21,12 +21,9 @@ Object = dict[str, Any]
 @lru_cache(maxsize=8192)
 def _rounded_to_milli(text: str) -> str:
     try:
-        quantity = parse(text)
+        return str(parse(text).rounded_up(-3))
     except QuantityError:
         return text  # Decoding refuses it; nothing to round.
-    if quantity.scale >= -3:
-        return text
-    return str(Quantity(quantity.scaled_value(-3), -3, quantity.format))
 
 
 def default_resource_list(amounts: Object | None) -> None:

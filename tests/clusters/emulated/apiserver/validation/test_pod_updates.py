@@ -69,7 +69,10 @@ def test_the_same_amount_in_other_words_is_no_change(stored: Pod) -> None:
     [
         (50, []),
         (150, ["spec.activeDeadlineSeconds: Invalid value: 150: must be less than or equal to previous value"]),
-        (None, ["spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value"]),
+        (
+            None,
+            ["spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value"],
+        ),
     ],
 )
 def test_the_deadline_only_comes_nearer(stored: Pod, deadline: int | None, errors: list[str]) -> None:
