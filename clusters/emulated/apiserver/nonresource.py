@@ -14,6 +14,7 @@ from clusters.emulated.apiserver.request import Request
 from clusters.kube import errors
 
 if TYPE_CHECKING:
+    from clusters.emulated.apiserver.openapi import OpenApi
     from clusters.emulated.apiserver.server import ApiServer
 
 Object = dict[str, Any]
@@ -23,6 +24,8 @@ class NonResource:
     def __init__(self, server: ApiServer) -> None:
         self.server = server
         self.discovery = Discovery(server.registry, lambda: server.address)
+        #: Built by `OpenApi.of` when first asked for.
+        self.openapi: OpenApi | None = None
         self.health = Health(server.store, server.clock, lambda: server.started)
 
     async def answer(self, request: Request) -> HttpResponse:
@@ -52,7 +55,7 @@ class NonResource:
 
     async def _documents(self, request: Request, path: str) -> HttpResponse | None:
         if path.startswith("/openapi/"):
-            from clusters.emulated.apiserver.openapi import OpenApi  # Only asked for by people and kubectl.
+            from clusters.emulated.apiserver.openapi import OpenApi  # Most clusters are never asked.
 
             return OpenApi.of(self.server).answer(request)
         if path in ("/metrics", "/metrics/slis"):
