@@ -15,8 +15,10 @@ from zoneinfo import ZoneInfo
 
 from clusters.kube.gostring import plain_list, quote
 
-_MONTHS = dict(zip("jan feb mar apr may jun jul aug sep oct nov dec".split(), range(1, 13), strict=True))
-_DAYS = dict(zip("sun mon tue wed thu fri sat".split(), range(7), strict=True))
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_DAYS = {name: number for number, name in enumerate(_DAY_NAMES)}
 _BOUNDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (0, 59, {}), (0, 23, {}), (1, 31, {}), (1, 12, _MONTHS), (0, 6, _DAYS),
 )  # fmt: skip
@@ -90,9 +92,11 @@ def parse(text: str) -> Schedule:
     fields = _DESCRIPTORS.get(text, text).split()
     if len(fields) != len(_BOUNDS):
         raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: {plain_list(fields)}")
-    parsed = [_field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True)]
-    any_day = parsed[2][1] or parsed[4][1]
-    return Schedule(*(values for values, _ in parsed), any_day=any_day, zone=zone)
+    minutes, hours, days, months, weekdays = (
+        _field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True)
+    )
+    any_day = days[1] or weekdays[1]
+    return Schedule(minutes[0], hours[0], days[0], months[0], weekdays[0], any_day=any_day, zone=zone)
 
 
 def known_zone(name: str) -> bool:

@@ -23,6 +23,7 @@ _ROUND_TRIP = (
     _METRICS, _BEHAVIOR, f"{_PREFIX}scale-down-tolerance", f"{_PREFIX}scale-up-tolerance", _CURRENT_METRICS,
     _CONDITIONS,
 )  # fmt: skip
+_CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message")
 _DEFAULT_CPU_PERCENT = 80
 _V1_SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
@@ -61,11 +62,9 @@ def to_v1(autoscaler: Object) -> Object:
         added[_CURRENT_METRICS] = _json([_status_to_v1(metric) for metric in current])
     if spec.get("behavior") is not None:
         # The annotation holds the internal type, which has no JSON tags.
-        added[_BEHAVIOR] = printed("autoscaling.HorizontalPodAutoscalerBehavior", spec["behavior"])
+        added[_BEHAVIOR] = str(printed("autoscaling.HorizontalPodAutoscalerBehavior", spec["behavior"]))
     if status.get("conditions"):
-        added[_CONDITIONS] = _json(
-            [_ordered(each, "type", "status", "lastTransitionTime", "reason", "message") for each in status["conditions"]]
-        )
+        added[_CONDITIONS] = _json([_ordered(condition, *_CONDITION_FIELDS) for condition in status["conditions"]])
     converted = dict(autoscaler) | {"apiVersion": "autoscaling/v1", "spec": v1_spec, "status": v1_status}
     return _with_annotations(converted, added)
 

@@ -14,9 +14,11 @@ from clusters.kube.internal import printed
 
 # API fields that are Go maps: an empty one is the same as none. Other empty objects (emptyDir: {}) say something.
 _MAPS = frozenset(
-    ("labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "parameters")
-    + ("limits", "requests", "capacity", "allocatable", "overhead", "attributes", "volumeAttributes", "extra")
-)
+    (
+        "labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "parameters",
+        "limits", "requests", "capacity", "allocatable", "overhead", "attributes", "volumeAttributes", "extra",
+    )
+)  # fmt: skip
 NOT_NEGATIVE = "must be greater than or equal to 0"
 
 

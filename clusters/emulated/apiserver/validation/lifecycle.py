@@ -1,31 +1,33 @@
 """The usual life of a kind: its status is written through `status` only, its generation counts changes of intent.
 
-Most kinds need nothing more than the class data: `zero_status` is what a new object's status looks like
-(None: the kind has no status of its own), `generation_fields` are what a change of bumps the generation.
+Most kinds need nothing more than the class data: `zero_status` is what a new object's status looks like, in
+(field, value) pairs (None: the kind has no status of its own); `generation_fields` are what a change of bumps the
+generation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from clusters.emulated.apiserver.validation.fields import equal
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
 
-STATUS_ONLY_THROUGH_STATUS = {"": (("status",),), "status": (("spec",),)}
-STATUS_WITHOUT_METADATA = {"": (("status",),), "status": (("metadata",), ("spec",))}
+ResetFields = Mapping[str, Sequence[tuple[str, ...]]]
+STATUS_ONLY_THROUGH_STATUS: ResetFields = {"": (("status",),), "status": (("spec",),)}
+STATUS_WITHOUT_METADATA: ResetFields = {"": (("status",),), "status": (("metadata",), ("spec",))}
 
 
 class LifecycleRules(KindRules):
     """A kind whose main endpoint keeps the stored status and counts generations."""
 
-    zero_status: ClassVar[Mapping[str, Any] | None] = None
+    zero_status: ClassVar[tuple[tuple[str, Any], ...] | None] = None
     #: The status endpoint leaves labels, annotations, finalizers and owners as they are, too.
     status_keeps_metadata: ClassVar[bool] = False
 
     def prepare_create(self, obj: Object) -> None:
         if self.zero_status is not None:
-            obj["status"] = dict(self.zero_status)
+            obj["status"] = {name: {} if value == {} else value for name, value in self.zero_status}
         if self.generation_fields:
             obj.setdefault("metadata", {})["generation"] = 1
 

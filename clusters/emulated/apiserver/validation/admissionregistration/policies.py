@@ -34,9 +34,11 @@ _AUDIT_EXPRESSION_BYTES_MAX = 5 * 1024
 _NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item"
 _is_identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 _RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return "
-    "var void while".split()
-)
+    (
+        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
+        "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    )
+)  # fmt: skip
 
 
 class _PolicyRules(LifecycleRules):
@@ -59,7 +61,7 @@ class _PolicyRules(LifecycleRules):
 
 class ValidatingAdmissionPolicyRules(_PolicyRules):
     kind = "ValidatingAdmissionPolicy"
-    zero_status = {}
+    zero_status = ()
     reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 

@@ -24,7 +24,7 @@ from clusters.emulated.apiserver.validation.apiextensions.naming import (
 from clusters.emulated.apiserver.validation.apiextensions.openapischema import openapi_schema_errors
 from clusters.emulated.apiserver.validation.apiextensions.structural import structural_errors, unsupported
 from clusters.emulated.apiserver.validation.fields import equal, unchanged
-from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, forbidden, index, invalid, not_supported, required
@@ -45,7 +45,7 @@ _LIFTED = ("subresources", "schema", "additionalPrinterColumns", "selectableFiel
 class CustomResourceDefinitionRules(LifecycleRules):
     group, kind = "apiextensions.k8s.io", "CustomResourceDefinition"
     generation_fields = ("spec",)
-    reset_fields = {"": (("status",),), "status": (("spec",),)}
+    reset_fields = STATUS_ONLY_THROUGH_STATUS
     allow_unconditional_update = False
     # The name must be made of the spec's plural and group, so the object as a whole is needed to judge it.
     validates_metadata = True

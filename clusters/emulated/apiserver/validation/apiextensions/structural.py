@@ -1,4 +1,4 @@
-"""Structural schemas: every value has a type in one place, and what is nested in anyOf, allOf, oneOf, not adds no types.
+"""Structural schemas: every value has its type in one place; what is nested in anyOf, allOf, oneOf, not adds none.
 
 Errors are sorted by their text, as Kubernetes sorts them.
 """
@@ -132,7 +132,7 @@ def _skips_any_of(schema: Schema) -> bool:
 
 
 def _skips_first_all_of(schema: Schema) -> bool:
-    all_of = schema.get("allOf") or ()
+    all_of = schema.get("allOf") or []
     return bool(all_of) and all_of[0].get("anyOf") == _INT_OR_STRING
 
 
@@ -173,9 +173,9 @@ def _nested(schema: Schema, path: str, skip_any_of: bool) -> list[FieldError]:
     for name, part in (schema.get("properties") or {}).items():
         errors += _nested(part, key(f"{path}.properties", name), False)
     for name, text in _FORBIDDEN_NESTED:
-        if schema.get(name) or (name == "default" and name in schema and schema[name] is not None):
-            errors.append(forbidden(f"{path}.{name}", text))
-        elif name == "additionalProperties" and isinstance(schema.get(name), Mapping):
+        value = schema.get(name)
+        # An empty schema and a default of false are there, too.
+        if value or isinstance(value, Mapping) or (name == "default" and value is not None):
             errors.append(forbidden(f"{path}.{name}", text))
     if "metadata" in (schema.get("properties") or {}):
         text = "must not be specified in a nested context"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusters.emulated.apiserver.validation.fields import named
-from clusters.emulated.apiserver.validation.lifecycle import keep_field
+from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, keep_field
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, index, invalid, not_supported, required
@@ -13,7 +13,7 @@ _STATUSES = ("True", "False", "Unknown")
 
 class APIServiceRules(KindRules):
     group, kind = "apiregistration.k8s.io", "APIService"
-    reset_fields = {"": (("status",),), "status": (("spec",), ("metadata",))}
+    reset_fields = STATUS_WITHOUT_METADATA
     allow_unconditional_update = False
     # The name must be that of the spec's group and version, so the object as a whole is needed to judge it.
     validates_metadata = True

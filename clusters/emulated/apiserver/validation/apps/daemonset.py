@@ -34,9 +34,9 @@ _COUNTS = (
 
 class DaemonSetRules(TemplateRules):
     group, kind = "apps", "DaemonSet"
-    zero_status = {
-        "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0,
-    }  # fmt: skip
+    zero_status = (
+        ("currentNumberScheduled", 0), ("numberMisscheduled", 0), ("desiredNumberScheduled", 0), ("numberReady", 0),
+    )  # fmt: skip
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

@@ -36,7 +36,7 @@ def counts_within_replicas(status: Object, names: tuple[str, ...], ready_name: s
 
 class ReplicaSetRules(TemplateRules):
     group, kind = "apps", "ReplicaSet"
-    zero_status = {"replicas": 0}
+    zero_status = (("replicas", 0),)
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

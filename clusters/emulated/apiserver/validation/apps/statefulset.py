@@ -41,7 +41,7 @@ _NEGATIVE_HISTORY = (
 
 class StatefulSetRules(TemplateRules):
     group, kind = "apps", "StatefulSet"
-    zero_status = {"replicas": 0, "availableReplicas": 0}
+    zero_status = (("replicas", 0), ("availableReplicas", 0))
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return names.dns_label(name, prefix)

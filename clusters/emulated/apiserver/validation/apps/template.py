@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clusters.emulated.apiserver.validation.fields import equal
 from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
@@ -113,7 +113,7 @@ def generation_changed(obj: Object, old: Object) -> bool:
 class TemplateRules(LifecycleRules):
     """A kind with a status, a generation, and a Pod template in its spec."""
 
-    zero_status = {}
+    zero_status: ClassVar[tuple[tuple[str, Any], ...] | None] = ()
     generation_fields = ("spec",)
     reset_fields = STATUS_ONLY_THROUGH_STATUS
 

@@ -49,7 +49,7 @@ def _api_version_error(api_version: str, tolerance: ReferenceTolerance) -> str:
 
 class HorizontalPodAutoscalerRules(LifecycleRules):
     group, kind = "autoscaling", "HorizontalPodAutoscaler"
-    zero_status = {"desiredReplicas": 0, "currentMetrics": None}
+    zero_status = (("desiredReplicas", 0), ("currentMetrics", None))
     reset_fields = STATUS_ONLY_THROUGH_STATUS
 
     def default(self, obj: Object) -> None:

@@ -28,7 +28,7 @@ _TZ_WARNING = (
 
 class CronJobRules(LifecycleRules):
     group, kind = "batch", "CronJob"
-    zero_status = {}
+    zero_status = ()
     generation_fields = ("spec",)
     reset_fields = STATUS_ONLY_THROUGH_STATUS
 

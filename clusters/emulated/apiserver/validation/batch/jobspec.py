@@ -140,8 +140,8 @@ def _restart_policy_errors(spec: Object, path: str) -> list[FieldError]:
 def job_spec_warnings(spec: Object, path: str, old_spec: Object | None = None) -> list[str]:
     warnings: list[str] = []
     indexed = spec.get("completionMode") == "Indexed"
-    if indexed and (spec.get("completions") or 0) > _MANY_COMPLETIONS:
-        if (spec.get("parallelism") or 0) > _HIGH_COMPLETIONS_LIMIT:
-            warnings.append(f"{path}: {_HARD_TO_TRACK}")
+    many = (spec.get("completions") or 0) > _MANY_COMPLETIONS
+    if indexed and many and (spec.get("parallelism") or 0) > _HIGH_COMPLETIONS_LIMIT:
+        warnings.append(f"{path}: {_HARD_TO_TRACK}")
     old_template = (old_spec or {}).get("template")
     return warnings + template_warnings(spec.get("template") or {}, f"{path}.template", old_template)

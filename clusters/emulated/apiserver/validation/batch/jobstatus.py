@@ -89,10 +89,10 @@ def _finished_errors(status: Object, old_status: Object, spec: Object) -> list[F
     if finished and start is None and (finished_changed or changed("startTime")) and not suspended_empty:
         errors.append(required("status.startTime", "startTime is required for finished job"))
     uncounted = status.get("uncountedTerminatedPods") or {}
-    if finished and (uncounted.get("failed") or uncounted.get("succeeded")):
-        if finished_changed or changed("uncountedTerminatedPods"):
-            value = printed("*batch.UncountedTerminatedPods", uncounted)
-            errors.append(invalid("status.uncountedTerminatedPods", value, "must be empty for finished job"))
+    left = finished and (uncounted.get("failed") or uncounted.get("succeeded"))
+    if left and (finished_changed or changed("uncountedTerminatedPods")):
+        value = printed("*batch.UncountedTerminatedPods", uncounted)
+        errors.append(invalid("status.uncountedTerminatedPods", value, "must be empty for finished job"))
     return errors
 
 
@@ -127,14 +127,13 @@ def _index_errors(status: Object, old_status: Object, spec: Object) -> list[Fiel
             errors.append(invalid("status.failedIndexes", failed, text))
     finished, old_finished = _finished(status), _finished(old_status)
     terminating = status.get("terminating")
-    if (terminating or 0) > 0 and finished:
-        if finished != old_finished or terminating != old_status.get("terminating"):
-            text = "terminating>0 is invalid for finished job"
-            errors.append(invalid("status.terminating", terminating, text))
+    terminating_changed = finished != old_finished or terminating != old_status.get("terminating")
+    if (terminating or 0) > 0 and finished and terminating_changed:
+        errors.append(invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
     ready, active = status.get("ready"), status.get("active") or 0
-    if ready is not None and ready > active:
-        if ready != old_status.get("ready") or active != (old_status.get("active") or 0):
-            errors.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
+    ready_changed = ready != old_status.get("ready") or active != (old_status.get("active") or 0)
+    if ready is not None and ready > active and ready_changed:
+        errors.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
     return errors
 
 

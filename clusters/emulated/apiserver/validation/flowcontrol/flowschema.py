@@ -46,7 +46,7 @@ _MANDATORY: dict[str, Object] = {
 
 class FlowSchemaRules(LifecycleRules):
     group, kind = GROUP, "FlowSchema"
-    zero_status = {}
+    zero_status = ()
     generation_fields = ("spec",)
     reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True

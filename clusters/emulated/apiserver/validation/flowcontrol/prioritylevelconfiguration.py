@@ -24,7 +24,7 @@ _NOT_NEGATIVE = "must be a non-negative integer"
 
 class PriorityLevelConfigurationRules(LifecycleRules):
     group, kind = GROUP, "PriorityLevelConfiguration"
-    zero_status = {}
+    zero_status = ()
     generation_fields = ("spec",)
     reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True

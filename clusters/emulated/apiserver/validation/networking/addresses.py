@@ -46,7 +46,7 @@ class IPAddressRules(KindRules):
 
 class ServiceCIDRRules(LifecycleRules):
     group, kind = GROUP, "ServiceCIDR"
-    zero_status = {}
+    zero_status = ()
     reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 

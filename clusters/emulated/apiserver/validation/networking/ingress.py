@@ -27,7 +27,7 @@ class _Tolerance(NamedTuple):
 
 class IngressRules(LifecycleRules):
     group, kind = GROUP, "Ingress"
-    zero_status = {"loadBalancer": {}}
+    zero_status = (("loadBalancer", {}),)
     generation_fields = ("spec",)
     reset_fields = STATUS_ONLY_THROUGH_STATUS
 

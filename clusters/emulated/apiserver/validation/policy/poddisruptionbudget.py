@@ -19,7 +19,7 @@ _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 class PodDisruptionBudgetRules(LifecycleRules):
     group, kind = "policy", "PodDisruptionBudget"
-    zero_status = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+    zero_status = (("disruptionsAllowed", 0), ("currentHealthy", 0), ("desiredHealthy", 0), ("expectedPods", 0))
     generation_fields = ("spec",)
     reset_fields = STATUS_ONLY_THROUGH_STATUS
     allow_unconditional_update = False

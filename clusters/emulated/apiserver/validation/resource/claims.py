@@ -76,7 +76,7 @@ def default_claim_spec(spec: Object) -> None:
 
 class ResourceClaimRules(LifecycleRules):
     group, kind = GROUP, "ResourceClaim"
-    zero_status = {}
+    zero_status = ()
     reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 

@@ -17,7 +17,7 @@ _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolume
 
 class VolumeAttachmentRules(LifecycleRules):
     group, kind = GROUP, "VolumeAttachment"
-    zero_status = {"attached": False}
+    zero_status = (("attached", False),)
     reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
     allow_unconditional_update = False
