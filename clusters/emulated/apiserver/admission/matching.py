@@ -50,7 +50,9 @@ def is_exempt(attributes: Attributes) -> bool:
 def namespace_of(attributes: Attributes) -> str:
     """Admission sees a Namespace as being in itself."""
     if attributes.resource == "namespaces" and not attributes.group:
-        return attributes.name or attributes.namespace or _object_name(attributes)
+        # With generateName there is no name yet when the request is taken apart, so it stays empty.
+        generated = ((attributes.object or {}).get("metadata") or {}).get("generateName")
+        return attributes.name or attributes.namespace or ("" if generated else _object_name(attributes))
     return attributes.namespace
 
 

@@ -11,6 +11,7 @@ from clusters.emulated.apiserver.admission.pod_references import secret_names
 from clusters.emulated.apiserver.objects import Object, Objects
 from clusters.emulated.clock.clock import Clock
 from clusters.emulated.clock.randomness import Randomness
+from clusters.kube import errors
 
 _VOLUME_PREFIX = "kube-api-access-"
 _MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -67,8 +68,10 @@ class ServiceAccount(AdmissionPlugin):
         elif attributes.operation == "UPDATE" and attributes.subresource == "ephemeralcontainers":
             account = await self._account_of(attributes, spec)
             ephemeral = spec.get("ephemeralContainers") or ()
-            problems = _container_problems("ephemeral container", ephemeral, account)
-            _limit_secrets(attributes, account, problems)
+            problem = next(_container_problems("ephemeral container", ephemeral, account), None)
+            if problem is not None and _enforces_mountable(account):
+                # Kubernetes forgets to make this one a 403.
+                raise errors.unknown(problem)
 
     async def _account_of(self, attributes: Attributes, spec: Mapping[str, Any]) -> Object:
         name = spec.get("serviceAccountName")
@@ -161,9 +164,13 @@ def _judge_mirror_pod(attributes: Attributes, spec: Mapping[str, Any]) -> None:
                 raise forbidden(attributes, why)
 
 
-def _limit_secrets(attributes: Attributes, account: Mapping[str, Any], problems: Iterator[str]) -> None:
+def _enforces_mountable(account: Mapping[str, Any]) -> bool:
     annotations = account.get("metadata", {}).get("annotations")
-    if annotations and annotations.get(_ENFORCE_MOUNTABLE) in _TRUE:
+    return bool(annotations) and annotations.get(_ENFORCE_MOUNTABLE) in _TRUE
+
+
+def _limit_secrets(attributes: Attributes, account: Mapping[str, Any], problems: Iterator[str]) -> None:
+    if _enforces_mountable(account):
         problem = next(problems, None)
         if problem is not None:
             raise forbidden(attributes, problem)

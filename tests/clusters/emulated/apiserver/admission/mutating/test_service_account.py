@@ -112,3 +112,24 @@ def test_mirror_pods_refer_to_nothing(house: Any, pod: Callable[..., Any]) -> No
     assert house.refusal(mirror).message == (
         'pods "p" is forbidden: a mirror pod may not reference service accounts'
     )
+
+
+def test_an_ephemeral_container_with_a_foreign_secret_is_an_error_of_the_server(
+    house: Any, pod: Callable[..., Any]
+) -> None:
+    annotations = {"kubernetes.io/enforce-mountable-secrets": "true"}
+    house.objects.put(
+        "serviceaccounts",
+        {"metadata": {"name": "default", "namespace": "default", "annotations": annotations}},
+    )
+    old = pod(serviceAccountName="default")
+    debug = {"name": "d", "image": "x", "envFrom": [{"secretRef": {"name": "other"}}]}
+    new = pod(serviceAccountName="default", ephemeralContainers=[debug])
+
+    refusal = house.refusal(new, old=old, operation="UPDATE", subresource="ephemeralcontainers")
+
+    assert (refusal.code, refusal.reason) == (500, "")
+    assert refusal.message == (
+        'ephemeral container d with envFrom referencing secret.secretName="other" is not allowed because '
+        "service account default does not reference that secret"
+    )

@@ -448,3 +448,15 @@ def test_what_is_left_of_the_request_bounds_the_call(
     house.run(house._through(attributes))
 
     assert server.paths == ["/ok?timeout=5s"]
+
+
+def test_reviews_are_written_as_go_writes_json(
+    house: Any, server: Any, register: Any, answer: Any, config: Any
+) -> None:
+    server.answers["/ok"] = answer.allow
+    register("mutating", {})
+
+    house.admit(config(v="<a> & b"), **CONFIGMAPS)
+
+    assert rb'"v":"\u003ca\u003e \u0026 b"' in server.bodies[0]
+    assert server.reviews[0]["request"]["object"]["data"] == {"v": "<a> & b"}
