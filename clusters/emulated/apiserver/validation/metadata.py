@@ -8,6 +8,7 @@ checks and the kind's own both see them; the status lists each, its message name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
@@ -48,6 +49,21 @@ def validate_metadata_update(obj: Object, old: Object) -> list[FieldError]:
     return errors
 
 
+def object_meta_errors(
+    metadata: Mapping[str, Any], namespaced: bool, name_rule: NameRule, path: str = "metadata"
+) -> list[FieldError]:
+    """A whole ObjectMeta at `path`, without what only built-in kinds ask of finalizers."""
+    errors = _object_meta(metadata, namespaced, name_rule)
+    if path == "metadata":
+        return errors
+    return [replace(error, field=path + error.field.removeprefix("metadata")) for error in errors]
+
+
+def object_meta_update_errors(obj: Object, old: Object) -> list[FieldError]:
+    """What an update may not do to metadata, without what only built-in kinds ask of finalizers."""
+    return _object_meta_update(obj.get("metadata") or {}, old.get("metadata") or {})
+
+
 def create_errors(rules: KindRules, obj: Object, namespaced: bool) -> list[FieldError]:
     """All that refuses a new object."""
     if rules.validates_metadata:
@@ -72,7 +88,8 @@ def status_errors(rules: KindRules, obj: Object, old: Object, namespaced: bool) 
     """All that refuses an update through the status subresource."""
     errors = validate_generic_metadata(obj, namespaced)
     errors += _object_meta_update(obj.get("metadata") or {}, old.get("metadata") or {})
-    errors += validate_metadata_update(obj, old)
+    if rules.checks_finalizer_names:
+        errors += validate_metadata_update(obj, old)
     return errors + rules.validate_status(obj, old)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from clusters.kube import names
 from clusters.kube.field import FieldError, child, forbidden, invalid, not_supported, required
+from clusters.kube.gostring import Verbatim, to_json
 
 Value = Mapping[str, Any]
 
@@ -54,7 +55,9 @@ def windows_options_errors(options: Value | None, path: str) -> list[FieldError]
             errors.append(invalid(at, spec, text))
     user = options.get("runAsUserName")
     if user is not None:
-        errors += [invalid(child(path, "runAsUserName"), user, text) for text in _user_texts(user)]
+        # A pointer in Go: it is printed as JSON.
+        shown = Verbatim(to_json(user))
+        errors += [invalid(child(path, "runAsUserName"), shown, text) for text in _user_texts(user)]
     return errors
 
 
