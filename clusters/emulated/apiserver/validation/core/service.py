@@ -14,11 +14,13 @@ from clusters.emulated.apiserver.validation.core.service_ips import (
     keep_allocated,
     normalize_cluster_ips,
 )
+from clusters.emulated.apiserver.validation.core.service_traffic import load_balancer_status_errors, traffic_errors
 from clusters.emulated.apiserver.validation.core.service_types import (
     drop_what_the_type_does_not_have,
     externally_accessible,
     needs_health_check,
 )
+from clusters.emulated.apiserver.validation.core.service_warnings import HINTS, MODE, service_warnings
 from clusters.emulated.apiserver.validation.lifecycle import keep_field
 from clusters.emulated.apiserver.validation.metadata import validate_metadata, validate_metadata_update
 from clusters.emulated.apiserver.validation.pod.handlers import port_errors
@@ -34,18 +36,14 @@ from clusters.kube.field import (
     not_supported,
     required,
 )
-from clusters.kube.gostring import quote
 from clusters.kube.internal import printed
-from clusters.kube.ipaddr import cidr, ip, parse_ip, warnings_for_cidr, warnings_for_ip
+from clusters.kube.ipaddr import cidr, ip
 from clusters.kube.selectors import validate_labels
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_HINTS = "service.kubernetes.io/topology-aware-hints"
-_MODE = "service.kubernetes.io/topology-mode"
 _SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _AFFINITY_SECONDS = 10800
 _AFFINITY_SECONDS_MAX = 86400
-_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 
 
@@ -135,10 +133,10 @@ class ServiceRules(KindRules):
         )
 
     def warnings_create(self, obj: Object) -> list[str]:
-        return _warnings(obj)
+        return service_warnings(obj)
 
     def warnings_update(self, obj: Object, old: Object) -> list[str]:
-        return _warnings(obj)
+        return service_warnings(obj)
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         spec = obj.get("spec") or {}
@@ -151,9 +149,9 @@ def _service_errors(obj: Object, old: Object | None) -> list[FieldError]:
     stored = (old or {}).get("spec") or {}
     kind, ports = spec.get("type", ""), spec.get("ports") or ()
     errors: list[FieldError] = []
-    if _MODE in annotations and _HINTS in annotations and annotations[_MODE] != annotations[_HINTS]:
-        text = f"must match annotations[{_HINTS}] when both are specified"
-        errors.append(invalid(f"metadata.annotations[{_MODE}]", annotations[_MODE], text))
+    if MODE in annotations and HINTS in annotations and annotations[MODE] != annotations[HINTS]:
+        text = f"must match annotations[{HINTS}] when both are specified"
+        errors.append(invalid(f"metadata.annotations[{MODE}]", annotations[MODE], text))
     headless = is_headless(spec)
     if not ports and not headless and kind != "ExternalName":
         errors.append(required("spec.ports"))
@@ -180,7 +178,7 @@ def _service_errors(obj: Object, old: Object | None) -> list[FieldError]:
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
         errors.append(required("allocateLoadBalancerNodePorts"))
     errors += _load_balancer_class(spec, None)
-    return errors + _traffic_errors(spec, kind)
+    return errors + traffic_errors(spec, kind)
 
 
 def _type_errors(spec: Object, kind: str, headless: bool) -> list[FieldError]:
@@ -307,95 +305,3 @@ def _load_balancer_class(spec: Object, stored: Object | None) -> list[FieldError
         else:
             errors.append(forbidden(at, _ONLY_LOAD_BALANCER))
     return errors
-
-
-def _traffic_errors(spec: Object, kind: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    policy, at = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
-    if not externally_accessible(spec):
-        if policy:
-            errors.append(invalid(at, policy, "may only be set for externally-accessible services"))
-    elif not policy:
-        errors.append(required(at))
-    elif policy not in ("Cluster", "Local"):
-        errors.append(not_supported(at, policy, ("Cluster", "Local")))
-    health, at = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
-    if not needs_health_check(spec):
-        if health:
-            text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-            errors.append(invalid(at, health, text))
-    elif not health:
-        errors.append(required(at))
-    else:
-        errors += [invalid(at, health, text) for text in names.port_number(health)]
-    internal, at = spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy"
-    if internal is None:
-        if kind in ("NodePort", "LoadBalancer", "ClusterIP"):
-            errors.append(required(at))
-    elif internal not in ("Cluster", "Local"):
-        errors.append(not_supported(at, internal, ("Cluster", "Local")))
-    distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in _DISTRIBUTIONS:
-        errors.append(not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
-    return errors
-
-
-def load_balancer_status_errors(status: Object, old: Object, path: str, kind: str) -> list[FieldError]:
-    ingresses, at = status.get("ingress") or (), child(path, "ingress")
-    if kind != "LoadBalancer":
-        text = "may only be used when `spec.type` is 'LoadBalancer'"
-        return [forbidden(at, text)] if ingresses else []
-    stored = {ingress.get("ip") for ingress in old.get("ingress") or ()}
-    errors: list[FieldError] = []
-    for position, ingress in enumerate(ingresses):
-        where, address, mode = index(at, position), ingress.get("ip", ""), ingress.get("ipMode")
-        if address and address not in stored:
-            errors += [invalid(child(where, "ip"), address, text) for text in ip(address, strict=True)]
-        if mode is None:
-            if address:
-                errors.append(required(child(where, "ipMode"), "must be specified when `ip` is set"))
-        elif not address:
-            errors.append(forbidden(child(where, "ipMode"), "may not be specified when `ip` is not set"))
-        elif mode not in ("Proxy", "VIP"):
-            errors.append(not_supported(child(where, "ipMode"), mode, ("Proxy", "VIP")))
-        name = ingress.get("hostname", "")
-        if name:
-            errors += [invalid(child(where, "hostname"), name, text) for text in names.dns_subdomain(name)]
-            if parse_ip(name) is not None:
-                text = "must be a DNS name, not an IP address"
-                errors.append(invalid(child(where, "hostname"), name, text))
-    return errors
-
-
-def _warnings(obj: Object) -> list[str]:
-    spec, warnings = obj.get("spec") or {}, []
-    if _HINTS in ((obj.get("metadata") or {}).get("annotations") or {}):
-        warnings.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
-    kind, cluster_ip, external = spec.get("type", ""), spec.get("clusterIP", ""), spec.get("externalIPs") or ()
-    if cluster_ip and cluster_ip != "None":
-        for position, address in enumerate(spec.get("clusterIPs") or ()):
-            warnings += warnings_for_ip(index("spec.clusterIPs", position), address)
-    headless = kind == "ClusterIP" and cluster_ip == "None"
-    if headless:
-        if spec.get("loadBalancerIP"):
-            warnings.append("spec.loadBalancerIP is ignored for headless services")
-        if external:
-            warnings.append("spec.externalIPs is ignored for headless services")
-        if spec.get("sessionAffinity") != "None":
-            warnings.append("spec.SessionAffinity is ignored for headless services")
-    for position, address in enumerate(external):
-        warnings += warnings_for_ip(index("spec.externalIPs", position), address)
-    if external and not headless and kind != "ExternalName":
-        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    if spec.get("loadBalancerIP"):
-        warnings += warnings_for_ip("spec.loadBalancerIP", spec["loadBalancerIP"])
-    for position, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        warnings += warnings_for_cidr(index("spec.loadBalancerSourceRanges", position), value)
-    if kind == "ExternalName" and external:
-        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
-    if kind != "ExternalName" and spec.get("externalName"):
-        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
-    if spec.get("trafficDistribution") == "PreferClose":
-        use = f"{quote('PreferClose')} is deprecated; use {quote('PreferSameZone')}"
-        warnings.append(f"spec.trafficDistribution: {use}")
-    return warnings
