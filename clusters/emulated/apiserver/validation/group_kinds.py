@@ -39,7 +39,7 @@ _KINDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("ServiceCIDR", "networking.addresses"),
         ),
     ),
-    ("policy", (("PodDisruptionBudget", "policy.poddisruptionbudget"),)),
+    ("policy", (("PodDisruptionBudget", "policy.poddisruptionbudget"), ("Eviction", "policy.eviction"))),
     ("autoscaling", (("HorizontalPodAutoscaler", "autoscaling.horizontalpodautoscaler"),)),
     (
         "storage.k8s.io",

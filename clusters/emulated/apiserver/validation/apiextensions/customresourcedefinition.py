@@ -15,6 +15,7 @@ from clusters.emulated.apiserver.validation.apiextensions.columns import (
     subresource_errors,
 )
 from clusters.emulated.apiserver.validation.apiextensions.defaults import default_errors
+from clusters.emulated.apiserver.validation.apiextensions.formats import format_warnings
 from clusters.emulated.apiserver.validation.apiextensions.naming import (
     approval_errors,
     conversion_errors,
@@ -107,6 +108,12 @@ class CustomResourceDefinitionRules(LifecycleRules):
 
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
         return names_errors((obj.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
+
+    def warnings_create(self, obj: Object) -> list[str]:
+        return format_warnings(obj.get("spec") or {})
+
+    def warnings_update(self, obj: Object, old: Object) -> list[str]:
+        return format_warnings(obj.get("spec") or {}, old.get("spec") or {})
 
 
 def _established(obj: Object) -> bool:

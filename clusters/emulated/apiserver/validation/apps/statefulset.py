@@ -81,7 +81,11 @@ class StatefulSetRules(TemplateRules):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         spec, old_spec = obj.get("spec") or {}, old.get("spec") or {}
-        errors = _spec_errors(spec, "spec", creating=False, old_template=old_spec.get("template") or {})
+        old_template = old_spec.get("template") or {}
+        errors = _spec_errors(spec, "spec", creating=False, old_template=old_template)
+        if errors and _spec_errors(old_spec, "spec", creating=False, old_template=old_template):
+            # What is stored is odd itself: its template is not held against the update.
+            errors = _spec_errors(spec, "spec", creating=False, old_template=old_template, judge_template=False)
         kept = {name: value for name, value in spec.items() if name not in _CHANGEABLE}
         old_kept = {name: value for name, value in old_spec.items() if name not in _CHANGEABLE}
         if not equal(kept, old_kept):
@@ -182,7 +186,7 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
 
 
 def _spec_errors(
-    spec: Object, path: str, *, creating: bool, old_template: Object | None
+    spec: Object, path: str, *, creating: bool, old_template: Object | None, judge_template: bool = True
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     policy = spec.get("podManagementPolicy", "")
@@ -209,7 +213,7 @@ def _spec_errors(
     if validate_label_selector(selector, ""):
         errors.append(invalid(f"{path}.selector", printed("*meta.LabelSelector", selector), ""))
     else:
-        errors += _template_errors(spec, f"{path}.template", old_template)
+        errors += _template_errors(spec, f"{path}.template", old_template, judge_template)
     return errors + always_restarted(spec.get("template") or {}, f"{path}.template", "StatefulSet")
 
 
@@ -225,12 +229,15 @@ def _claim_errors(spec: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _template_errors(spec: Object, path: str, old_template: Object | None) -> list[FieldError]:
+def _template_errors(
+    spec: Object, path: str, old_template: Object | None, judge_template: bool
+) -> list[FieldError]:
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors: list[FieldError] = []
     if selector is None or selector.get("matchLabels") or selector.get("matchExpressions"):
         errors += selector_mismatch(selector, template, path)
-    errors += template_errors(_as_pods_will_be(spec, template), path, old_template)
+    if judge_template:
+        errors += template_errors(_as_pods_will_be(spec, template), path, old_template)
     # Kubernetes looks at labels and annotations once more, under paths that no object has.
     metadata = template.get("metadata") or {}
     errors += validate_labels(metadata.get("labels"), f"{path}.labels")
