@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 
 from clusters.emulated.client.blocking import BlockingApi
 from clusters.emulated.control_plane import ControlPlane, ControlPlaneOptions
+from clusters.emulated.levers import Levers
+from clusters.emulated.transport.https import new_event_loop
 from clusters.emulated.transport.kubeconfig import write_kubeconfig
 
 T = TypeVar("T")
@@ -30,7 +32,8 @@ class EmulatedCluster:
     def __init__(self, options: ControlPlaneOptions | None = None) -> None:
         self.plane = ControlPlane(options)
         self.version = f"v{self.plane.options.version}"
-        self._loop = _new_loop()
+        self.seed = self.plane.randomness.seed
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="kaput-cluster", daemon=True)
         self._thread.start()
         self._kubeconfig: Path | None = None
@@ -39,7 +42,7 @@ class EmulatedCluster:
         try:
             self.run(self.plane.start())
         except BaseException:
-            self._end_loop()
+            self.close()
             raise
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -48,7 +51,12 @@ class EmulatedCluster:
 
     @property
     def api(self) -> BlockingApi:
-        return BlockingApi(self.run, self.plane.handler, BlockingApi.ADMIN)
+        return BlockingApi(self.run, self.plane.handler)
+
+    @property
+    def levers(self) -> Levers:
+        """What can be broken here; pulled with `with`, healed by leaving the block."""
+        return Levers(self.plane, self.run)
 
     @property
     def kubeconfig(self) -> Path:
@@ -82,11 +90,3 @@ class EmulatedCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:  # Not on every platform; the standard loop does the same, slower.
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()

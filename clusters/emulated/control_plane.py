@@ -9,11 +9,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import itertools
+import logging
+import ssl
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.authentication.jwt import SigningKey
 from clusters.emulated.apiserver.bootstrap import Control, cluster_objects, shared_objects
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
@@ -22,15 +28,17 @@ from clusters.emulated.apiserver.registry.stored import storage_form
 from clusters.emulated.apiserver.server import ApiServer, ServerOptions
 from clusters.emulated.apiserver.validation.kinds import RULES
 from clusters.emulated.clock import Clock, Randomness, RealClock
+from clusters.emulated.data_directory import DataDirectory
+from clusters.emulated.store.compactor import Compactor
 from clusters.emulated.store.embedded import EmbeddedStore
-from clusters.emulated.store.etcd import EtcdStore
-from clusters.emulated.store.etcd_process import EtcdProcess
 from clusters.emulated.store.keys import object_key
 from clusters.emulated.store.protocol import Store
 from clusters.emulated.transport.https import HttpsServer
 from clusters.emulated.transport.kubeconfig import kubeconfig
 from clusters.emulated.transport.pki import Pki
 from clusters.kube.schema import Catalogue
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -47,42 +55,64 @@ class ControlPlaneOptions:
     data_dir: Path | None = None
     clock: Clock = field(default_factory=RealClock)
     seed: int | None = None
+    #: One line of JSON per request goes here.
+    audit_log: Path | None = None
 
 
 class ControlPlane:
+    """`start()` may fail half-way, and `stop()` ends whatever there is, so call it in either case."""
+
     def __init__(self, options: ControlPlaneOptions | None = None) -> None:
         self.options = options or ControlPlaneOptions()
         self.clock = self.options.clock
         self.randomness = Randomness(self.options.seed)
         self.replicas: list[ApiServer] = []
         self.listeners: list[HttpsServer] = []
-        self._etcd: EtcdProcess | None = None
+        self.pki: Pki
+        self.store: Store
+        #: Ends what `start` and `listen` began, the last first.
+        self._ends = AsyncExitStack()
+        self._data: DataDirectory | None = None
+        self._audit: AuditLog | None = None
 
     async def start(self) -> None:
         """Opens the store, fills an empty one with what a fresh cluster has, starts the replicas."""
+        options = self.options
+        if options.data_dir is not None:
+            self._data = DataDirectory.open(options.data_dir, options.store)
+            self._ends.callback(self._data.close)
+        if options.audit_log is not None:
+            self._audit = AuditLog(options.audit_log, self.clock)
+            self._ends.callback(self._audit.close)
         self.pki = self._trust()
         self.store = await self._open_store()
+        self._ends.push_async_callback(self.store.close)
         await self._fill_if_empty()
-        for _ in range(self.options.replicas):
+        compactor = Compactor(self.store, self.clock)
+        compactor.start()
+        self._ends.push_async_callback(compactor.stop)
+        for _ in range(options.replicas):
             self.replicas.append(ApiServer(self.store, self.clock, self.randomness, self._server_options()))
         for replica in self.replicas:
+            self._ends.push_async_callback(replica.stop)
             await replica.start()
 
-    async def stop(self) -> None:
-        for listener in self.listeners:
-            await listener.stop()
+    async def stop(self, grace_s: float = 0.0) -> None:
+        """Requests in hand have `grace_s` to finish; then the listeners, the replicas and the store end."""
         for replica in self.replicas:
-            await replica.stop()
-        await self.store.close()
-        if self._etcd is not None:
-            await self._etcd.stop()
+            replica.nonresource.health.shutting_down = True
+        try:
+            await asyncio.gather(*(listener.stop(grace_s) for listener in self.listeners))
+        finally:
+            await self._ends.aclose()
 
     async def listen(self) -> None:
         """Serves HTTPS: one address for all replicas, connections taken in turn; and one of its own each."""
         tls = self.pki.server_context()
-        front = HttpsServer(self.handler, tls, self.options.host, self.options.port, clock=self.clock)
-        await front.start()
+        front = await self._front(tls)
         self.listeners.append(front)
+        if self._data is not None:
+            self._data.remember(front.port)
         for replica in self.replicas:
             replica.address = f"{self.options.host}:{front.port}"
         if len(self.replicas) > 1:
@@ -90,6 +120,21 @@ class ControlPlane:
                 listener = HttpsServer(replica, tls, self.options.host, clock=self.clock)
                 await listener.start()
                 self.listeners.append(listener)
+
+    async def _front(self, tls: ssl.SSLContext) -> HttpsServer:
+        """Listens where it was asked to; else where it did before a restart, if that port is still free."""
+        port = self.options.port
+        before = 0 if self._data is None else self._data.port
+        front = HttpsServer(self.handler, tls, self.options.host, port or before, clock=self.clock)
+        try:
+            await front.start()
+        except OSError as error:
+            if port or not before or error.errno != errno.EADDRINUSE:
+                raise
+            log.warning("port %d, where this cluster was served before, is taken: it moves to another one", before)
+            front = HttpsServer(self.handler, tls, self.options.host, 0, clock=self.clock)
+            await front.start()
+        return front
 
     @property
     def handler(self) -> ApiServer | RoundRobin:
@@ -103,9 +148,9 @@ class ControlPlane:
         return kubeconfig(self.server_url, self.pki.ca.certificate_pem, credential=self.pki.admin)
 
     def _trust(self) -> Pki:
-        if self.options.data_dir is None:
+        if self._data is None:
             return Pki.create(self.clock.now_s())
-        return Pki.load_or_create(self.options.data_dir / "pki", self.clock.now_s())
+        return Pki.load_or_create(self._data.pki, self.clock.now_s())
 
     def _server_options(self) -> ServerOptions:
         return ServerOptions(
@@ -113,16 +158,21 @@ class ControlPlane:
             client_ca_pem=self.pki.ca.certificate_pem,
             front_proxy_ca_pem=self.pki.front_proxy_ca.certificate_pem,
             signing_key=SigningKey.from_pem(self.pki.service_account.private_pem),
+            audit=self._audit,
         )
 
     async def _open_store(self) -> Store:
-        data_dir = self.options.data_dir
         if self.options.store == "etcd":
-            self._etcd = EtcdProcess(None if data_dir is None else data_dir / "etcd")
-            await self._etcd.start()
-            return EtcdStore(self._etcd.host, self._etcd.port, self.clock)
-        if data_dir is not None:
-            return EmbeddedStore(self.clock, data_dir=data_dir / "store")
+            # Only where one is asked for: the client of a real etcd is 15 ms of imports.
+            from clusters.emulated.store.etcd import EtcdStore
+            from clusters.emulated.store.etcd_process import EtcdProcess
+
+            etcd = EtcdProcess(None if self._data is None else self._data.etcd)
+            self._ends.push_async_callback(etcd.stop)
+            await etcd.start()
+            return EtcdStore(etcd.host, etcd.port, self.clock)
+        if self._data is not None:
+            return EmbeddedStore(self.clock, data_dir=self._data.store)
         return (await _SHARED.store(self.options.version)).fork(self.clock)
 
     async def _fill_if_empty(self) -> None:

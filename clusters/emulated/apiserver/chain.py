@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import parse_qs, unquote_plus
 
 from clusters.emulated.apiserver import respond
+from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
 from clusters.emulated.apiserver.media.negotiation import PLAIN, MediaType, NotAcceptable, negotiate
 from clusters.emulated.apiserver.request import Request, RequestInfo
@@ -34,17 +35,21 @@ log = logging.getLogger(__name__)
 
 
 class Chain:
-    def __init__(self, handlers: Sequence[Handler], clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self, handlers: Sequence[Handler], clock: Clock, randomness: Randomness, audit: AuditLog | None = None
+    ) -> None:
         self.handlers = tuple(handlers)
+        self._audit = audit
         self._clock = clock
         self._randomness = randomness
 
     async def __call__(self, http: HttpRequest) -> HttpResponse:
         request = self._received(http)
         try:
-            if _is_long_running(request):
-                return await self._run(request)
-            return await self._run_in_time(request)
+            response = await (self._run(request) if _is_long_running(request) else self._run_in_time(request))
+            if self._audit is not None:
+                self._audit.answered(request, response)
+            return response
         finally:
             request.finish()
 

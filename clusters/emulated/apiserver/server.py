@@ -8,6 +8,7 @@ from typing import Any
 
 from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.admission_wiring import AdmissionWiring
+from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.authentication.authenticator import Anonymous, Authenticator
 from clusters.emulated.apiserver.authentication.bootstrap_tokens import BootstrapTokens
 from clusters.emulated.apiserver.authentication.impersonation import Impersonation
@@ -58,6 +59,7 @@ class ServerOptions:
     token_authenticators: Sequence[TokenAuthenticator] = ()
     anonymous: Anonymous = field(default_factory=Anonymous)
     service_account_issuer: str = ISSUER
+    audit: AuditLog | None = None
     #: The first one's IP family is the default of Services.
     service_cidrs: tuple[str, ...] = ("10.96.0.0/12",)
 
@@ -107,6 +109,7 @@ class ApiServer:
             ),
             clock,
             randomness,
+            options.audit,
         )
 
     async def __call__(self, http: HttpRequest) -> HttpResponse:

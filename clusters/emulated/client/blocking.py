@@ -2,144 +2,115 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final
 
 import orjson
 
 from clusters.base import Answer, ApiError
 from clusters.emulated.apiserver.http import Handler
 from clusters.emulated.apiserver.request import ANONYMOUS, UserInfo
-from clusters.emulated.transport.inprocess import InProcess, InProcessResponse
+from clusters.emulated.client.api import MERGE_PATCH, Api, answer_of
+from clusters.emulated.transport.inprocess import InProcessResponse, StreamCutError
 
-T = TypeVar("T")
 Object = dict[str, Any]
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
-MERGE_PATCH = "application/merge-patch+json"
-_END = object()
+ADMIN: Final = UserInfo("kubernetes-admin", groups=("system:masters", "system:authenticated"))
 
 
 class BlockingApi:
-    ADMIN = UserInfo("kubernetes-admin", groups=("system:masters", "system:authenticated"))
+    """`run` carries out a coroutine in the cluster's loop and waits for its result."""
 
     def __init__(
-        self, run: Run, handler: Handler, identity: UserInfo | None, headers: Sequence[tuple[str, str]] = ()
+        self,
+        run: Run,
+        handler: Handler,
+        identity: UserInfo | None = ADMIN,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._run = run
-        self._handler = handler
-        self._identity = identity
-        self._headers = tuple(headers)
-        self._transport = InProcess(handler)
+        self._api = Api(handler, identity, headers=headers)
 
     # Identities
 
     def as_user(self, name: str, groups: Sequence[str] = ()) -> BlockingApi:
         user = UserInfo(name, groups=(*groups, "system:authenticated"))
-        return BlockingApi(self._run, self._handler, user)
+        return BlockingApi(self._run, self._api.handler, user)
 
     def with_token(self, token: str) -> BlockingApi:
-        return BlockingApi(self._run, self._handler, None, [("Authorization", f"Bearer {token}")])
+        return BlockingApi(self._run, self._api.handler, None, [("Authorization", f"Bearer {token}")])
 
     def anonymous(self) -> BlockingApi:
-        return BlockingApi(self._run, self._handler, ANONYMOUS)
+        return BlockingApi(self._run, self._api.handler, ANONYMOUS)
 
     # Requests
 
     def request(
         self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        answer: Answer = self._run(self._answer(method, path, body, headers or {}))
+        answer: Answer = self._run(self._api.request(method, path, body, headers))
         return answer
 
-    async def _answer(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> Answer:
-        response = await self._ask(method, path, body, headers)
-        if response.streaming:
-            data = b"".join([chunk async for chunk in response.chunks()])
-        else:
-            data = response.body
-        content_type = response.headers.get("content-type") or ""
-        text = data.decode("utf-8", "replace")
-        decoded = orjson.loads(data) if content_type == "application/json" and data and not response.streaming else text
-        return Answer(response.status, tuple(response.headers.items()), decoded, text)
-
-    async def _ask(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> InProcessResponse:
-        data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
-        given = {name.lower() for name in headers}
-        sent = [*self._headers, *headers.items()]
-        if "user-agent" not in given:
-            sent.append(("User-Agent", "kaput"))
-        if body is not None and "content-type" not in given:
-            sent.append(("Content-Type", "application/json"))
-        return await self._transport.request(method, path, sent, data, self._identity)
-
-    def _expect(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> Object:
-        answer = self.request(method, path, body, headers=headers)
-        if answer.code >= 400:
-            raise ApiError(method, path, answer)
-        assert isinstance(answer.body, dict), f"{method} {path} was answered with {answer.text[:200]!r}, not an object"
-        return answer.body
-
     def get(self, path: str) -> Object:
-        return self._expect("GET", path)
+        return self._object(self._api.get(path))
 
     def create(self, path: str, obj: Object) -> Object:
-        return self._expect("POST", path, obj)
+        return self._object(self._api.create(path, obj))
 
     def update(self, path: str, obj: Object) -> Object:
-        return self._expect("PUT", path, obj)
+        return self._object(self._api.update(path, obj))
 
     def patch(self, path: str, change: object, content_type: str = MERGE_PATCH) -> Object:
-        return self._expect("PATCH", path, change, {"Content-Type": content_type})
+        return self._object(self._api.patch(path, change, content_type))
 
     def apply(self, path: str, obj: Object, *, manager: str = "kaput", force: bool = False) -> Object:
-        query = f"?fieldManager={manager}&force={str(force).lower()}"
-        return self._expect("PATCH", path + query, obj, {"Content-Type": "application/apply-patch+yaml"})
+        return self._object(self._api.apply(path, obj, manager=manager, force=force))
 
     def delete(self, path: str, options: Object | None = None) -> Object:
-        return self._expect("DELETE", path, options)
+        return self._object(self._api.delete(path, options))
+
+    def _object(self, work: Coroutine[Any, Any, Object]) -> Object:
+        obj: Object = self._run(work)
+        return obj
 
     @contextmanager
     def watch(self, path: str) -> Iterator[Iterator[Object]]:
         """Events as they come; iterating waits for the next one and ends with the stream."""
         target = path + ("&" if "?" in path else "?") + "watch=true"
-        events: queue.SimpleQueue[object] = queue.SimpleQueue()
-        response: InProcessResponse = self._run(self._ask("GET", target, None, {}))
-        if response.status >= 400:
-            body = orjson.loads(response.body)
-            raise ApiError("GET", target, Answer(response.status, tuple(response.headers.items()), body, str(body)))
-        following = self._run(_start(_follow(response, events)))
+        events: queue.SimpleQueue[Object | None] = queue.SimpleQueue()
+        response, following = self._run(self._open_watch(target, events))
         try:
-            yield _lines(events)
+            yield iter(events.get, None)  # type: ignore[arg-type]  # None ends the iteration and is never yielded
         finally:
-            self._run(_stop(response, following))
+            self._run(_close(response, following))
+
+    async def _open_watch(
+        self, target: str, events: queue.SimpleQueue[Object | None]
+    ) -> tuple[InProcessResponse, asyncio.Task[None]]:
+        response = await self._api.open("GET", target)
+        if response.status >= 400:
+            raise ApiError("GET", target, answer_of(response, response.body))
+        return response, asyncio.get_running_loop().create_task(_follow(response, events))
 
 
-async def _start(work: Coroutine[Any, Any, None]) -> Any:
-    import asyncio
-
-    return asyncio.get_running_loop().create_task(work)
-
-
-async def _stop(response: InProcessResponse, following: Any) -> None:
+async def _close(response: InProcessResponse, following: asyncio.Task[None]) -> None:
     response.close()
     following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
 
 
-async def _follow(response: InProcessResponse, events: queue.SimpleQueue[object]) -> None:
+async def _follow(response: InProcessResponse, events: queue.SimpleQueue[Object | None]) -> None:
     rest = b""
     try:
         async for chunk in response.chunks():
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 events.put(orjson.loads(line))
+    except StreamCutError:
+        return  # To who iterates, a cut stream is one that ends: a real client would have to open a new one.
     finally:
-        events.put(_END)
-
-
-def _lines(events: queue.SimpleQueue[object]) -> Iterator[Object]:
-    while (event := events.get()) is not _END:
-        assert isinstance(event, dict)
-        yield event
+        events.put(None)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusters.emulated.transport.tls import server_context
@@ -86,6 +87,24 @@ class CertificateAuthority:
         self._certificate = _certificate(
             self._name, self._name, self._key, self._key, validity or Validity.current(now_s, 10.0), ca=True
         )
+
+    @classmethod
+    def load(cls, certificate_pem: bytes, key_pem: bytes, now_s: float) -> CertificateAuthority:
+        """One that was stored. Raises ValueError when the two are unreadable or do not belong together."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        certificate = x509.load_pem_x509_certificate(certificate_pem)
+        key = load_pem_private_key(key_pem, password=None)
+        if not isinstance(key, EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+            raise ValueError("the key is not the certificate's")
+        authority = cls.__new__(cls)
+        authority.now_s = now_s
+        authority._key = key
+        authority._name = certificate.subject
+        authority._certificate = certificate
+        return authority
 
     @cached_property
     def certificate_pem(self) -> bytes:
@@ -181,14 +200,33 @@ class Pki:
 
     @classmethod
     def create(cls, now_s: float, extra_names: Sequence[str] = (), extra_addresses: Sequence[str] = ()) -> Pki:
-        ca = CertificateAuthority("kubernetes", now_s)
+        ca, front_proxy_ca = CertificateAuthority("kubernetes", now_s), CertificateAuthority("front-proxy-ca", now_s)
+        return cls.issue(ca, front_proxy_ca, SigningKey.create(), extra_names, extra_addresses)
+
+    @classmethod
+    def issue(
+        cls,
+        ca: CertificateAuthority,
+        front_proxy_ca: CertificateAuthority,
+        service_account: SigningKey,
+        extra_names: Sequence[str] = (),
+        extra_addresses: Sequence[str] = (),
+    ) -> Pki:
+        """New serving and admin certificates under these authorities."""
         return cls(
             ca=ca,
-            front_proxy_ca=CertificateAuthority("front-proxy-ca", now_s),
+            front_proxy_ca=front_proxy_ca,
             serving=ca.server("kube-apiserver", (*SERVING_NAMES, *extra_names), (*SERVING_ADDRESSES, *extra_addresses)),
             admin=ca.client("kubernetes-admin", ("system:masters",)),
-            service_account=SigningKey.create(),
+            service_account=service_account,
         )
+
+    @classmethod
+    def load_or_create(cls, directory: Path, now_s: float) -> Pki:
+        """The one stored in `directory` (see `pki_directory`), made on first use."""
+        from clusters.emulated.transport.pki_directory import load_or_create
+
+        return load_or_create(directory, now_s)
 
     def server_context(self, serving: Credential | None = None) -> ssl.SSLContext:
         """The listener's TLS; `serving` replaces the certificate that it shows. Like kube-apiserver it names
