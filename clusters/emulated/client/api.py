@@ -1,101 +1,90 @@
-"""A client in the same process and loop as the api-server: no sockets, the same chain.
+"""The contract between components and an api-server, emulated in this process or real over HTTPS.
 
-Every component (kubelet, controllers, scheduler) holds one of these, as who it is:
-
-    api = Api(plane.handler, UserInfo("system:node:node-1", groups=("system:nodes", "system:authenticated")))
-    node = await api.get("/api/v1/nodes/node-1")
+Controllers, scheduler and kubelets hold an `Api` and nothing else; which one is decided where they are wired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-from urllib.parse import quote
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
-import orjson
-
-from clusters.base import Answer, ApiError
-from clusters.emulated.apiserver.http import Handler
-from clusters.emulated.apiserver.request import UserInfo
-from clusters.emulated.transport.inprocess import InProcess, InProcessResponse
+from clusters.emulated.client.resources import Resource
 
 Object = dict[str, Any]
-
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
+PatchType = Literal["json", "merge", "strategic", "apply"]
 
 
-class Api:
-    """One identity's way to the api-server. `identity` None lets the request's own credentials decide."""
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    items: list[Object]
+    resource_version: str
+    continue_token: str = ""
 
-    def __init__(
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK. ERROR events are raised as typed failures instead."""
+
+    type: str
+    object: Object
+
+
+class Api(Protocol):
+    """All methods raise `client.errors.ApiFailure` subclasses. Objects are the caller's own: change them freely."""
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object: ...
+
+    async def list(
         self,
-        handler: Handler,
-        identity: UserInfo | None,
+        resource: Resource,
+        namespace: str = "",
         *,
-        headers: Sequence[tuple[str, str]] = (),
-        user_agent: str = "kaput",
-    ) -> None:
-        self.handler = handler
-        self._identity = identity
-        self._headers = tuple(headers)
-        self._user_agent = user_agent
-        self._transport = InProcess(handler)
+        label_selector: str = "",
+        field_selector: str = "",
+        resource_version: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ObjectList: ...
 
-    async def request(
-        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        """Whatever the api-server answers, also when it refuses."""
-        response = await self.open(method, path, body, headers)
-        data = b"".join([chunk async for chunk in response.chunks()])
-        return answer_of(response, data)
+    def watch(
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        resource_version: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        timeout_s: int | None = None,
+        bookmarks: bool = True,
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """`async with api.watch(PODS, resource_version="7") as events: async for event in events: …`"""
+        ...
 
-    async def open(
-        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
-    ) -> InProcessResponse:
-        """The response as it begins; for streams. Whoever opens one closes it."""
-        given = {name.lower() for name in headers or ()}
-        sent = [*self._headers, *(headers or {}).items()]
-        if "user-agent" not in given:
-            sent.append(("User-Agent", self._user_agent))
-        if body is not None and "content-type" not in given:
-            sent.append(("Content-Type", "application/json"))
-        data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
-        return await self._transport.request(method, path, sent, data, self._identity)
-
-    async def get(self, path: str) -> Object:
-        return await self._object("GET", path)
-
-    async def create(self, path: str, obj: Object) -> Object:
-        return await self._object("POST", path, obj)
-
-    async def update(self, path: str, obj: Object) -> Object:
-        return await self._object("PUT", path, obj)
-
-    async def patch(self, path: str, change: object, content_type: str = MERGE_PATCH) -> Object:
-        return await self._object("PATCH", path, change, {"Content-Type": content_type})
-
-    async def apply(self, path: str, obj: Object, *, manager: str = "kaput", force: bool = False) -> Object:
-        query = f"?fieldManager={quote(manager, safe='')}&force={str(force).lower()}"
-        return await self._object("PATCH", path + query, obj, {"Content-Type": APPLY_PATCH})
-
-    async def delete(self, path: str, options: Object | None = None) -> Object:
-        return await self._object("DELETE", path, options)
-
-    async def _object(
-        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+    async def create(
+        self, resource: Resource, obj: Object, namespace: str = "", *, name: str = "", subresource: str = ""
     ) -> Object:
-        answer = await self.request(method, path, body, headers)
-        if answer.code >= 400:
-            raise ApiError(method, path, answer)
-        assert isinstance(answer.body, dict), f"{method} {path} was answered with {answer.text[:200]!r}, not an object"
-        return answer.body
+        """POST. With `name` and `subresource`: to that subresource (binding, eviction, token)."""
+        ...
 
+    async def update(self, resource: Resource, obj: Object, *, subresource: str = "") -> Object:
+        """PUT of an object that was read; its resourceVersion must still be current."""
+        ...
 
-def answer_of(response: InProcessResponse, data: bytes) -> Answer:
-    """JSON is decoded; everything else, and the lines of a stream, stay text."""
-    text = data.decode("utf-8", "replace")
-    is_json = response.headers.get("content-type") == "application/json"
-    decoded = orjson.loads(data) if is_json and data and not response.streaming else text
-    return Answer(response.status, tuple(response.headers.items()), decoded, text)
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        change: object,
+        namespace: str = "",
+        *,
+        type: PatchType = "merge",
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+    ) -> Object: ...
+
+    async def delete(
+        self, resource: Resource, name: str, namespace: str = "", options: Object | None = None
+    ) -> Object: ...

@@ -13,7 +13,7 @@ import orjson
 from clusters.base import Answer, ApiError
 from clusters.emulated.apiserver.http import Handler
 from clusters.emulated.apiserver.request import ANONYMOUS, UserInfo
-from clusters.emulated.client.api import MERGE_PATCH, Api, answer_of
+from clusters.emulated.client.by_path import MERGE_PATCH, PathApi, answer_of
 from clusters.emulated.transport.inprocess import InProcessResponse, StreamCutError
 
 Object = dict[str, Any]
@@ -33,7 +33,7 @@ class BlockingApi:
         headers: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._run = run
-        self._api = Api(handler, identity, headers=headers)
+        self._api = PathApi(handler, identity, headers=headers)
 
     # Identities
 

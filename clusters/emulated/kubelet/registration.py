@@ -15,7 +15,7 @@ from typing import Any, Final
 from clusters.base import ApiError
 from clusters.emulated.apiserver.http import Handler
 from clusters.emulated.apiserver.request import UserInfo
-from clusters.emulated.client.api import STRATEGIC_MERGE_PATCH, Api
+from clusters.emulated.client.by_path import STRATEGIC_MERGE_PATCH, PathApi
 from clusters.emulated.clock import Clock
 from clusters.emulated.clock.clock import rfc3339, rfc3339_micro
 
@@ -59,7 +59,7 @@ class _Node:
     def __init__(self, handler: Handler, clock: Clock, name: str, number: int, kubelet_version: str) -> None:
         user = UserInfo(f"system:node:{name}", groups=("system:nodes", "system:authenticated"))
         self.name = name
-        self._api = Api(handler, user, user_agent=f"kubelet/{kubelet_version}")
+        self._api = PathApi(handler, user, user_agent=f"kubelet/{kubelet_version}")
         self._clock = clock
         self._address = f"172.18.{number // 250}.{number % 250 + 2}"
         self._kubelet_version = kubelet_version
