@@ -12,7 +12,7 @@ from clusters.emulated.apiserver.request import Request
 from clusters.kube import errors, gojson
 from clusters.kube.field import FieldError, forbidden, invalid, not_supported, required, too_long
 from clusters.kube.gostring import quote
-from clusters.kube.schema import Catalogue, DecodeError, decode
+from clusters.kube.schema import Catalogue, DecodeError, Struct, decode
 
 Query = Mapping[str, list[str]]
 FIELD_MANAGER_BYTES_MAX = 128
@@ -218,13 +218,17 @@ def delete_options(request: Request, catalogue: Catalogue) -> DeleteOptions:
 
 
 def _delete_options_body(request: Request, data: bytes, catalogue: Catalogue) -> dict[str, Any]:
+    struct = catalogue.struct("meta/v1.DeleteOptions")
     try:
-        raw = yaml_text.loads(data) if bodies.input_is_yaml(request) else gojson.loads(data)
+        is_yaml = bodies.input_is_yaml(request)
+        if bodies.is_protobuf(request):
+            raw = _protobuf_document(data, struct)
+        else:
+            raw = yaml_text.loads(data) if is_yaml else gojson.loads(data)
     except gojson.JsonError as error:
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     except yaml_text.YamlError as error:
         raise errors.bad_request(str(error)) from None
-    struct = catalogue.struct("meta/v1.DeleteOptions")
     kind = raw.get("kind") if isinstance(raw, dict) else None
     if isinstance(kind, str) and kind != "DeleteOptions":
         version = raw.get("apiVersion") or "v1"
@@ -240,6 +244,15 @@ def _delete_options_body(request: Request, data: bytes, catalogue: Catalogue) ->
     given.pop("apiVersion", None)
     given.pop("ignoreStoreReadErrorWithClusterBreakingPotential", None)
     return given
+
+
+def _protobuf_document(data: bytes, struct: Struct) -> Any:
+    from clusters.emulated.apiserver.media import protobuf_body  # Only protobuf clients pay for it.
+
+    try:
+        return protobuf_body.document(protobuf_body.unwrap(data), struct)
+    except protobuf_body.ProtobufError as error:
+        raise errors.bad_request(str(error)) from None
 
 
 def _delete_options_query(query: Query) -> dict[str, Any]:

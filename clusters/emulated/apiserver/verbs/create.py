@@ -11,7 +11,7 @@ from clusters.emulated.apiserver.verbs.write import Writer
 
 
 async def create(request: Request, served: Served, writer: Writer) -> Stored:
-    is_yaml = bodies.input_is_yaml(request)
+    is_yaml = bodies.input_is_yaml(request, custom=served.struct is None)
     bodies.raw_body(request)
     options = write_options(request.query, "CreateOptions")
     strict = options.field_validation != "Ignore"

@@ -35,7 +35,7 @@ async def update(request: Request, served: Served, writer: Writer) -> tuple[Stor
     """(the object as stored, whether the PUT created it)."""
     bodies.raw_body(request)
     options = write_options(request.query, "UpdateOptions")
-    is_yaml = bodies.input_is_yaml(request)
+    is_yaml = bodies.input_is_yaml(request, custom=served.struct is None)
     strict = options.field_validation != "Ignore"
     sent, problems = bodies.read_object(
         request, served, yaml=is_yaml, strict=strict, catalogue=writer.services.catalogue
