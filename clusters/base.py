@@ -37,7 +37,8 @@ class Answer:
     def warnings(self) -> list[str]:
         """The texts of the Warning headers, without the code before and the quotes around them."""
         found = [value for name, value in self.headers if name.lower() == "warning"]
-        return [value.split('"', 1)[1].rstrip('"').replace('\\"', '"').replace("\\\\", "\\") for value in found]
+        quoted = [value.split('"', 1)[1][:-1] for value in found]
+        return [text.replace('\\"', '"').replace("\\\\", "\\") for text in quoted]
 
 
 class Api(Protocol):
