@@ -51,13 +51,13 @@ class _Mismatch(Exception):
         return f"json: cannot unmarshal {self.found} into Go struct field {where} of type {self.go_type}"
 
 
-def decode(struct: Struct, raw: Any) -> tuple[dict[str, Any], list[str]]:
-    """The object as Go would hold it, and the problems a strict decoder reports."""
+def decode(struct: Struct, raw: Any, place: Place = None) -> tuple[dict[str, Any], list[str]]:
+    """The object as Go would hold it, and the problems a strict decoder reports; `place` is where it stands."""
     problems: list[str] = []
     if not isinstance(raw, dict):
         raise DecodeError(_Mismatch(_found(raw), struct.go_name).text())
     try:
-        decoded: dict[str, Any] = (struct.decoder or _compile_struct(struct))(raw, None, problems)
+        decoded: dict[str, Any] = (struct.decoder or _compile_struct(struct))(raw, place, problems)
     except _Mismatch as mismatch:
         raise DecodeError(mismatch.text()) from None
     return decoded, problems

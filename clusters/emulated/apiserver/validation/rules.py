@@ -37,6 +37,8 @@ class KindRules:
     allow_unconditional_update: ClassVar[bool] = True
     #: The kind checks metadata itself, in its own order: the caller does not.
     validates_metadata: ClassVar[bool] = False
+    #: A finalizer must be one that Kubernetes knows or have a prefix; custom resources are only warned.
+    checks_finalizer_names: ClassVar[bool] = True
     #: Top-level fields whose change bumps metadata.generation; empty means the kind has no generation.
     generation_fields: ClassVar[tuple[str, ...]] = ()
     #: Per endpoint ("" is the main one, "status" the subresource): the field paths a write through it
