@@ -14,6 +14,7 @@ import errno
 import itertools
 import logging
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,6 +106,10 @@ class ControlPlane:
             await asyncio.gather(*(listener.stop(grace_s) for listener in self.listeners))
         finally:
             await self._ends.aclose()
+
+    def at_stop(self, end: Callable[[], Awaitable[None]]) -> None:
+        """Something that uses this control plane, to be ended before it."""
+        self._ends.push_async_callback(end)
 
     async def listen(self) -> None:
         """Serves HTTPS: one address for all replicas, connections taken in turn; and one of its own each."""
