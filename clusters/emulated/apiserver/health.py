@@ -11,6 +11,7 @@ from clusters.emulated.apiserver.request import Request
 from clusters.emulated.clock import Clock
 from clusters.emulated.store.errors import StoreError
 from clusters.emulated.store.protocol import Store
+from clusters.emulated.store.waiting import within
 from clusters.kube.gostring import quote
 
 Check = Callable[[], Awaitable[bool]]
@@ -110,13 +111,9 @@ class Health:
     async def _store_answers(self) -> bool:
         """Whether the store answers within two seconds, as the real check asks etcd."""
         asking = asyncio.ensure_future(self._store.current_revision())
-        timer = self._clock.call_later(STORE_TIMEOUT_S, asking.cancel)
         try:
-            await asking
-        except (StoreError, asyncio.CancelledError):
-            if not asking.cancelled() and asking.done() and asking.exception() is None:
-                raise
+            await within(self._clock, asking, STORE_TIMEOUT_S)
+        except (StoreError, TimeoutError):
+            asking.cancel()
             return False
-        finally:
-            timer.cancel()
         return True

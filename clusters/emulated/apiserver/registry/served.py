@@ -31,14 +31,16 @@ class Served(Protocol):
     storage_prefix: str
     #: Names the cache of this resource: versions of one resource share it.
     storage_resource: str
-    #: What server-side apply knows of the kind's shape at this version.
-    apply_type: ObjectType
     #: This version is not the one that is stored.
     is_converted: bool
     #: None where strategic merge patch is not supported (custom resources).
     struct: Struct | None
     #: Deleting answers with the object itself instead of a Status.
     returns_deleted_object: bool
+
+    @property
+    def apply_type(self) -> ObjectType:
+        """What server-side apply knows of the kind's shape at this version."""
 
     def reset_filter(self, endpoint: str) -> Filter | None:
         """Takes out of a field set what a write through this endpoint ("" or a subresource) cannot own."""

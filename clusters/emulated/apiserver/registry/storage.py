@@ -29,6 +29,7 @@ from clusters.kube.gostring import quote
 
 Object = dict[str, Any]
 Matches = Callable[[Object], bool]
+Items = list[Stored]
 
 FRESH_TIMEOUT_S = 3.0
 _CONTINUE_VERSION = "meta.k8s.io/v1"
@@ -153,7 +154,7 @@ class ResourceStorage:
             snapshot = [each for each in snapshot if self._key_of(each) >= start]
         return self._page(prefix, snapshot, revision, options, matches)
 
-    def _cached_at(self, prefix: str, revision: int) -> list[Stored] | None:
+    def _cached_at(self, prefix: str, revision: int) -> Items | None:
         """The cache's memory of that revision, or None where only the store can tell."""
         if not self.cache.ready:
             return None
@@ -163,7 +164,7 @@ class ResourceStorage:
             return None
 
     def _page(
-        self, prefix: str, items: list[Stored], revision: int, options: ListOptions, matches: Matches | None
+        self, prefix: str, items: Items, revision: int, options: ListOptions, matches: Matches | None
     ) -> Page:
         limit = options.limit
         if matches is not None:

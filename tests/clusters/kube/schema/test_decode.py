@@ -29,16 +29,26 @@ def deployment(**spec: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"replicas": "three"}, "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"),
-        ({"replicas": 1.5}, "json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        (
+            {"replicas": "three"},
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (
+            {"replicas": 1.5},
+            "json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
         (
             {"replicas": 99999999999},
             "json: cannot unmarshal number 99999999999 into Go struct field DeploymentSpec.spec.replicas of type int32",
         ),
-        ({"paused": "yes"}, "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.paused of type bool"),
+        (
+            {"paused": "yes"},
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.paused of type bool",
+        ),
         (
             {"template": {"spec": {"containers": {"a": "b"}}}},
-            "json: cannot unmarshal object into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
+            "json: cannot unmarshal object into Go struct field PodSpec.spec.template.spec.containers "
+            "of type []v1.Container",
         ),
         (
             {"template": {"spec": {"containers": [{"ports": [{"containerPort": "80"}]}]}}},
@@ -85,7 +95,9 @@ def test_nulls_and_empty_optional_values_disappear_but_pointers_keep_their_zero(
 
 def test_quantities_and_times_come_out_canonical() -> None:
     container = {"name": "c", "resources": {"requests": {"cpu": "1000m", "memory": "0.5Gi"}}}
-    obj, _ = decode(POD, {"metadata": {"creationTimestamp": "2026-01-02T03:04:05+01:00"}, "spec": {"containers": [container]}})
+    obj, _ = decode(
+        POD, {"metadata": {"creationTimestamp": "2026-01-02T03:04:05+01:00"}, "spec": {"containers": [container]}}
+    )
     assert obj["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "512Mi"}
     assert obj["metadata"]["creationTimestamp"] == "2026-01-02T02:04:05Z"
 
@@ -93,7 +105,10 @@ def test_quantities_and_times_come_out_canonical() -> None:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"creationTimestamp": "yesterday"}, 'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'),
+        (
+            {"creationTimestamp": "yesterday"},
+            'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',
+        ),
         ({"creationTimestamp": "2026-13-01T00:00:00Z"}, 'parsing time "2026-13-01T00:00:00Z": month out of range'),
     ],
 )
@@ -116,7 +131,10 @@ def test_decoding_never_shares_maps_with_its_input() -> None:
 
 
 def test_shaping_puts_fields_in_kubernetes_order_and_writes_gos_zero_values() -> None:
-    shaped = shape(DEPLOYMENT, {"spec": {"template": {}, "replicas": 1}, "metadata": {"uid": "u", "name": "d"}, "kind": "Deployment"})
+    shaped = shape(
+        DEPLOYMENT,
+        {"spec": {"template": {}, "replicas": 1}, "metadata": {"uid": "u", "name": "d"}, "kind": "Deployment"},
+    )
     assert list(shaped) == ["kind", "metadata", "spec", "status"]
     assert list(shaped["metadata"]) == ["name", "uid"]
     assert shaped["spec"]["selector"] is None
