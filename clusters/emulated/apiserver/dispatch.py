@@ -10,7 +10,7 @@ import orjson
 
 from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.http import HttpResponse
-from clusters.emulated.apiserver.media.negotiation import PLAIN, MediaType, negotiate
+from clusters.emulated.apiserver.media.negotiation import MediaType, negotiate, negotiate_custom
 from clusters.emulated.apiserver.options import list_options
 from clusters.emulated.apiserver.registry.registry import Registry
 from clusters.emulated.apiserver.registry.served import Served
@@ -37,7 +37,7 @@ Object = dict[str, Any]
 #: A write has this long, whatever the client asks for: the store may be away, webhooks may be slow.
 WRITE_TIMEOUT_S = 34.0
 # Subresources that are the same object seen through another door: their rules differ, the verbs do not.
-_SAME_OBJECT = frozenset(("status", "ephemeralcontainers", "resize", "approval"))
+_SAME_OBJECT = frozenset(("status", "ephemeralcontainers", "resize", "approval", "finalize"))
 
 Verb = Callable[[Request, Served, MediaType], Awaitable[HttpResponse]]
 
@@ -66,9 +66,11 @@ class Dispatcher:
         if served is None:
             return await self._unstored(request)
         verb = self._verb(request, served)
-        media = negotiate(request.http.headers.get("accept") or "")
+        accept = request.http.headers.get("accept") or ""
+        media = negotiate(accept) if served.struct is not None else negotiate_custom(accept)
         if info.subresource and info.subresource not in _SAME_OBJECT:
-            return await self.subresources.handle(request, served, media)
+            work = self.subresources.handle(request, served, media)
+            return await (work if verb == "get" else self.bounded(work))
         return await self._verbs[verb](request, served, media)
 
     async def _unstored(self, request: Request) -> HttpResponse:
@@ -77,7 +79,7 @@ class Dispatcher:
         virtual = self.registry.virtual.get((info.group, info.version, info.resource))
         if virtual is not None:
             media = negotiate(request.http.headers.get("accept") or "")
-            return await self.subresources.handle_virtual(request, virtual, media)
+            return await self.bounded(self.subresources.handle_virtual(request, virtual, media))
         return self.unknown(request)
 
     def unknown(self, request: Request) -> HttpResponse:
@@ -158,12 +160,12 @@ class Dispatcher:
         }
         details = {name: value for name, value in details.items() if value}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        return respond.obj(request, status, success, PLAIN if media.as_kind else media)
+        return respond.obj(request, status, success, media.untransformed())
 
     async def _delete_collection(self, request: Request, served: Served, media: MediaType) -> HttpResponse:
         items, revision = await self.bounded(self.deleter.delete_collection(request, served))
-        body = read.list_body(served, items, {"resourceVersion": str(revision)})
-        return respond.json_body(request, 200, body, PLAIN if media.as_kind else media)
+        metadata = {"resourceVersion": str(revision)}
+        return read.listed(request, served, items, metadata, media.untransformed())
 
     def written(
         self, request: Request, served: Served, stored: Stored, status: int, media: MediaType

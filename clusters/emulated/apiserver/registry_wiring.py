@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusters.emulated.apiserver.authentication.token_issuer import IssuerOptions
 from clusters.emulated.apiserver.authorization.escalation import EscalationCheck
 from clusters.emulated.apiserver.registry.hooks.every import HookDependencies, hooks
 from clusters.emulated.apiserver.registry.hooks.loopback import Loopback
+from clusters.emulated.apiserver.subresources.every import SubresourceDependencies, add_subresources
 
 if TYPE_CHECKING:
     from clusters.emulated.apiserver.server import ApiServer
@@ -20,6 +22,7 @@ class RegistryWiring:
         dispatcher = server.dispatcher
         self.loopback = Loopback(server.registry, dispatcher.writer, dispatcher.deleter)
         self._hook()
+        self._add_subresources()
 
     def _hook(self) -> None:
         server = self.server
@@ -32,3 +35,19 @@ class RegistryWiring:
             service_cidrs=server.options.service_cidrs,
         )
         server.services.hooks.update(hooks(needs))
+
+    def _add_subresources(self) -> None:
+        server = self.server
+        issuer = server.options.service_account_issuer
+        needs = SubresourceDependencies(
+            services=server.services,
+            registry=server.registry,
+            objects=server.objects,
+            deleter=server.dispatcher.deleter,
+            loopback=self.loopback,
+            authenticator=server.authenticator,
+            authorizers=server.authorizers,
+            signing_key=server.signing_key,
+            issuer=IssuerOptions(issuer, (issuer,)),
+        )
+        add_subresources(server.subresources, needs)

@@ -45,16 +45,17 @@ class Deleter:
 
     async def delete(self, request: Request, served: Served) -> tuple[Deletion, DeleteOptions]:
         options = delete_options(request, self.services.catalogue)
+        self._warn(request, served, options)
         return await self.delete_named(request, served, request.info.name, options), options
+
+    def _warn(self, request: Request, served: Served, options: DeleteOptions) -> None:
+        if options.propagation_policy is None and options.orphan_dependents is None:
+            request.warn(self.services.hooks_of(served).default_deletion_warning)
 
     async def delete_named(
         self, request: Request, served: Served, name: str, options: DeleteOptions, *, admission: bool = True
     ) -> Deletion:
         """`admission` is False where the request was admitted as something else (an eviction)."""
-        hooks = self.services.hooks_of(served)
-        chosen = options.propagation_policy is not None or options.orphan_dependents is not None
-        if hooks.default_deletion_warning and not chosen:
-            request.warn(hooks.default_deletion_warning)
         storage = self.services.storage(served)
         key = storage.key(request.info.namespace if served.resource.namespaced else "", name)
         for _ in range(UPDATE_ATTEMPTS_MAX):
@@ -163,6 +164,7 @@ class Deleter:
         selected: ListOptions = list_options(request.query)
         selection = Selection.of(served, selected)
         options = delete_options(request, self.services.catalogue)
+        self._warn(request, served, options)
         storage = self.services.storage(served)
         prefix = storage.prefix + (f"{request.info.namespace}/" if request.info.namespace else "")
         try:

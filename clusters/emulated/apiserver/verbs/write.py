@@ -219,7 +219,8 @@ class Writer:
         storage = self.services.storage(served)
         key = storage.key(request.info.namespace if served.resource.namespaced else "", name)
         resource = request.info.group_resource
-        may_create = may_create or served.rules.allow_create_on_update
+        # Subresources change what is there; they never bring anything into being.
+        may_create = not request.info.subresource and (may_create or served.rules.allow_create_on_update)
         for _ in range(UPDATE_ATTEMPTS_MAX):
             try:
                 current = await storage.current(key)
