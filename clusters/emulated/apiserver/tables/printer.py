@@ -32,11 +32,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """`cells(obj, now_s)` gives one cell per column; `conditions` optionally marks a row (a finished Pod)."""
+    """`cells(obj, now_s)` gives one cell per column; `conditions` optionally marks a row (a finished Pod).
+
+    Built-in kinds are given in the version they are stored in. `order` sorts the rows of a list; without it they
+    stay in the list's order.
+    """
 
     columns: Sequence[Column]
     cells: Callable[[Object, float], Cells]
     conditions: Callable[[Object], list[Object] | None] | None = None
+    order: Callable[[Object], Any] | None = None
 
 
 NAME_DESCRIPTION = (

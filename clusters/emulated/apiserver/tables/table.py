@@ -31,13 +31,21 @@ def table(
         raise errors.invalid("TableOptions.meta.k8s.io", "", [problem])
     printer = printer_of(served)
     now_s = clock.now_s()
+    order = printer.order
+    if order is not None:
+        items = sorted(items, key=lambda each: order(each.object))
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{version}",
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in printer.columns],
-        "rows": [_row(printer, served, each, now_s, include, version) for each in items],
+        "rows": [_row(printer, served, each, now_s, include, version) for each in items] or _no_rows(printer),
     }
+
+
+def _no_rows(printer: Printer) -> list[Object] | None:
+    """Kinds without columns of their own have no list to be empty, but null."""
+    return None if printer is DEFAULT else []
 
 
 def printer_of(served: Served) -> Printer:
@@ -51,8 +59,10 @@ def printer_of(served: Served) -> Printer:
 
 def _row(printer: Printer, served: Served, stored: Stored, now_s: float, include: str, version: str) -> Object:
     obj = served.to_version(stored.object)
-    row: Object = {"cells": printer.cells(obj, now_s)}
-    conditions = printer.conditions(obj) if printer.conditions is not None else None
+    # One printer serves all versions of a built-in kind; a custom resource's columns name its version's fields.
+    shown = obj if served.struct is None else stored.object
+    row: Object = {"cells": printer.cells(shown, now_s)}
+    conditions = printer.conditions(shown) if printer.conditions is not None else None
     if conditions:
         row["conditions"] = conditions
     if include == "Metadata":
