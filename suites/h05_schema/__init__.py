@@ -1,0 +1,1 @@
+"""Hop 5: is it what it says it is?"""

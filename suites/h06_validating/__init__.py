@@ -1,0 +1,1 @@
+"""Hop 6: who may still refuse it."""

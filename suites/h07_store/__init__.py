@@ -1,0 +1,1 @@
+"""Hop 7: is it written?"""

@@ -1,0 +1,1 @@
+"""Hop 8: who hears of it, and from when on."""
