@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, unquote_plus
 from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
-from clusters.emulated.apiserver.media.negotiation import PLAIN, MediaType, NotAcceptable, negotiate
+from clusters.emulated.apiserver.media.negotiation import negotiate_error
 from clusters.emulated.apiserver.request import Request, RequestInfo
 from clusters.emulated.apiserver.request_info import RequestInfoError, request_info
 from clusters.emulated.clock import Clock, Randomness
@@ -103,22 +103,11 @@ class Chain:
                 if response is not None:
                     return response
         except errors.StatusError as error:
-            return respond.error(request, error, _error_media(request))
+            return respond.error(request, error, negotiate_error(request.http.headers.get("accept") or ""))
         except Exception:
             log.exception("request %s %s failed in a way that nobody foresaw", request.http.method, request.http.target)
             return respond.error(request, errors.internal("an unexpected error; the server's log has its trace"))
         raise AssertionError("the last handler of the chain always answers")
-
-
-def _error_media(request: Request) -> MediaType:
-    """Errors come in the client's form too, if it names one we have; never as a Table."""
-    accept = request.http.headers.get("accept") or ""
-    if "yaml" not in accept:
-        return PLAIN
-    try:
-        return MediaType(yaml=negotiate(accept).yaml)
-    except NotAcceptable:
-        return PLAIN
 
 
 def _parse_query(query: str) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ import orjson
 
 from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.http import HttpResponse
-from clusters.emulated.apiserver.media.negotiation import MediaType, negotiate, negotiate_custom
+from clusters.emulated.apiserver.media.negotiation import MediaType, NotProduced, negotiate, negotiate_custom
 from clusters.emulated.apiserver.options import list_options
 from clusters.emulated.apiserver.registry.registry import Registry
 from clusters.emulated.apiserver.registry.served import Served
@@ -65,9 +65,14 @@ class Dispatcher:
         served = self.registry.find(info.group, info.version, info.resource)
         if served is None:
             return await self._unstored(request)
+        if served.resource.custom and not _fits_scope(request, served):
+            return respond.page_not_found(request)
         verb = self._verb(request, served)
         accept = request.http.headers.get("accept") or ""
-        media = negotiate(accept) if served.struct is not None else negotiate_custom(accept)
+        try:
+            media = negotiate(accept) if served.struct is not None else negotiate_custom(accept)
+        except NotProduced:
+            raise NotProduced(streams=verb in ("list", "watch")) from None
         if info.subresource and info.subresource not in _SAME_OBJECT:
             work = self.subresources.handle(request, served, media)
             return await (work if verb == "get" else self.bounded(work))
@@ -85,13 +90,15 @@ class Dispatcher:
     def unknown(self, request: Request) -> HttpResponse:
         """An unknown group is a plain page; a known group says in a Status that it has no such resource."""
         info = request.info
-        if info.prefix == "apis" and info.group not in self.registry.groups():
+        if info.prefix == "apis" and not self.registry.is_built_in(info.group):
             return respond.page_not_found(request)
         raise errors.generic(404)
 
     def _verb(self, request: Request, served: Served) -> str:
         """The verb, if the resource has it at this URL; 404 and 405 as the real routes give them."""
         info, resource, method = request.info, served.resource, request.http.method
+        if resource.custom:
+            return served.verb(request)  # type: ignore[attr-defined, no-any-return]
         if info.namespace and not resource.namespaced and resource.plural != "namespaces":
             raise errors.generic(404)
         if info.name:
@@ -194,6 +201,14 @@ class Dispatcher:
             raise errors.timeout(message) from None
         finally:
             timer.cancel()
+
+
+def _fits_scope(request: Request, served: Served) -> bool:
+    """Custom resources are only there at the URLs of their scope; all namespaces can be listed and watched."""
+    info = request.info
+    if served.resource.namespaced:
+        return bool(info.namespace) or info.verb in ("list", "watch")
+    return not info.namespace
 
 
 def status_success(code: int = 0) -> bytes:

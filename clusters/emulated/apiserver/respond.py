@@ -9,12 +9,13 @@ import orjson
 
 from clusters.emulated.apiserver.http import HttpResponse
 from clusters.emulated.apiserver.media import yaml_text
-from clusters.emulated.apiserver.media.negotiation import PLAIN, MediaType, NotAcceptable
+from clusters.emulated.apiserver.media.negotiation import PLAIN, MediaType
 from clusters.emulated.apiserver.request import Request
 from clusters.kube.errors import StatusError
 
 Object = dict[str, Any]
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 GZIP_BYTES_MIN = 128 * 1024
 # Browsers and plain HTTP tools are read by people: they get indented JSON unless they say otherwise.
 _READ_BY_PEOPLE = ("curl/", "Wget/", "Mozilla/")
@@ -43,7 +44,17 @@ def indented(value: Any) -> bytes:
 
 
 def obj(request: Request, status: int, value: Object, media: MediaType = PLAIN) -> HttpResponse:
+    """`value` names its kind: in protobuf it is written by the numbers of that kind."""
+    if media.protobuf:
+        from clusters.emulated.apiserver.media import protobuf_answer  # Only protobuf clients pay for it.
+
+        return protobuf_body(request, status, protobuf_answer.enveloped(value))
     return json_body(request, status, orjson.dumps(value), media)
+
+
+def protobuf_body(request: Request, status: int, body: bytes) -> HttpResponse:
+    """`body` is in its envelope."""
+    return _response(request, status, PROTOBUF, body)
 
 
 def text(request: Request, status: int, content: str, *, nosniff: bool = True) -> HttpResponse:
@@ -57,9 +68,7 @@ def error(request: Request, failure: StatusError, media: MediaType = PLAIN) -> H
     status = failure.status()
     if failure.retry_after_s:
         request.response_headers.append(("Retry-After", str(failure.retry_after_s)))
-    if isinstance(failure, NotAcceptable):
-        return _response(request, failure.code, "application/json", indented(status))
-    return json_body(request, failure.code, orjson.dumps(status), media)
+    return obj(request, failure.code, status, media)
 
 
 def page_not_found(request: Request) -> HttpResponse:

@@ -40,7 +40,9 @@ def resource_list(group_version: str, resources: Sequence[Resource]) -> Object:
     for resource in resources:
         rows.append(_row(resource))
         rows += [_sub_row(resource, sub) for sub in resource.subresources]
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": rows}
+    # Of the core group alone, Kubernetes leaves the apiVersion of this document out.
+    version = {} if group_version == "v1" else {"apiVersion": "v1"}
+    return {"kind": "APIResourceList", **version, "groupVersion": group_version, "resources": rows}
 
 
 def _row(resource: Resource) -> Object:
@@ -101,10 +103,16 @@ def aggregated(
     }
 
 
+def _response_kind(resource: Resource) -> Object:
+    if resource.custom:
+        return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    return {"group": "", "version": "", "kind": resource.kind}
+
+
 def _aggregated_row(resource: Resource) -> Object:
     row: Object = {
         "resource": resource.plural,
-        "responseKind": {"group": "", "version": "", "kind": resource.kind},
+        "responseKind": _response_kind(resource),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -120,6 +128,8 @@ def _aggregated_row(resource: Resource) -> Object:
 
 def _aggregated_sub_row(resource: Resource, sub: Subresource) -> Object:
     group_name, version, kind = sub.kind
+    if resource.custom and not group_name:
+        group_name, version = resource.group, resource.version
     return {
         "subresource": sub.name,
         "responseKind": {"group": group_name, "version": version, "kind": kind or resource.kind},

@@ -54,9 +54,9 @@ def input_is_yaml(request: Request, *, custom: bool = False) -> bool:
         return False
     if media in _YAML_TYPES:
         return True
-    if custom:
-        raise unsupported_media_type(_ACCEPTED_OF_CUSTOM_RESOURCES)
     if media == _PROTOBUF:
+        if custom:
+            raise unsupported_media_type(_ACCEPTED_OF_CUSTOM_RESOURCES)
         return False
     raise unsupported_media_type()
 
@@ -136,6 +136,8 @@ def field_problems(request: Request, directive: str, problems: list[str], served
 def _type_meta(raw: Any, kind: str, data: bytes, served: Served) -> tuple[str, str, str]:
     """(group, version, kind) the body claims; what it leaves out is taken from the URL."""
     expected = served.resource
+    if raw is None and served.struct is None:
+        raise _unrecognized(kind, "Object 'Kind' is missing in 'null'", data)
     if raw is None:
         return expected.group, expected.version, expected.kind
     if not isinstance(raw, dict):
@@ -156,6 +158,11 @@ def _type_meta(raw: Any, kind: str, data: bytes, served: Served) -> tuple[str, s
     if api_version.count("/") > 1:
         raise _unrecognized(kind, f"unexpected GroupVersion string: {api_version}", data)
     group, _, version = api_version.rpartition("/")
+    if served.struct is None:  # Custom resources have to say what they are.
+        if not raw.get("kind"):
+            text = data.decode("utf-8", "replace")
+            raise _unrecognized(kind, f"Object 'Kind' is missing in '{text}'", data)
+        return group, version, raw["kind"]
     if not api_version:
         group, version = expected.group, expected.version
     return group, version, raw.get("kind") or expected.kind

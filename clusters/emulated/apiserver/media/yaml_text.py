@@ -99,7 +99,8 @@ class _Reader:
             if key in result and self.strict:
                 line = key_node.start_mark.line + 1
                 raise DuplicateKey(
-                    f'error converting YAML to JSON: yaml: unmarshal errors:\n  line {line}: key "{key}" already set in map'
+                    "error converting YAML to JSON: yaml: unmarshal errors:\n"
+                    f'  line {line}: key "{key}" already set in map'
                 )
             result[key] = self.value(value_node)
         return result
@@ -135,7 +136,7 @@ def _scalar(node: Any) -> Any:
     text: str = node.value
     if node.tag == "tag:yaml.org,2002:binary":
         return text
-    if node.style is not None or node.tag == "tag:yaml.org,2002:str" and text not in _BOOLEANS:
+    if node.style is not None or (node.tag == "tag:yaml.org,2002:str" and text not in _BOOLEANS):
         return text
     if text in _NULLS:
         return None
@@ -195,10 +196,7 @@ def _dumper() -> Any:
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Texts with line breaks as blocks, lists not indented below their key."""
-
-        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-            super().increase_indent(flow, True)
+        """Texts with line breaks as blocks; a class of its own, because representers belong to the class."""
 
     def text(dumper: Any, value: str) -> Any:
         style = "|" if "\n" in value else ('"' if value in _BOOLEANS else None)

@@ -34,6 +34,8 @@ async def get(request: Request, served: Served, services: Services, media: Media
         raise store_failure(error) from error
     if stored is None:
         raise errors.not_found(info.group_resource, info.name)
+    if served.conversion is not None:
+        stored = (await served.conversion.for_reading([stored]))[0]
     return one(request, served, services, stored, 200, media)
 
 
@@ -42,6 +44,10 @@ def one(
 ) -> HttpResponse:
     """One object in the form asked for."""
     if not media.as_kind:
+        if media.protobuf:
+            from clusters.emulated.apiserver.media import protobuf_answer  # Only protobuf clients pay for it.
+
+            return respond.protobuf_body(request, status, protobuf_answer.body(served, stored))
         return respond.json_body(request, status, served.body(stored), media)
     if media.as_kind == "Table":
         metadata = {"resourceVersion": str(stored.revision)}
@@ -70,6 +76,8 @@ async def list_(
         page = await storage.list(prefix, options, selection.matches)
     except store_errors.StoreError as error:
         raise store_failure(error) from error
+    if served.conversion is not None:
+        page.items = await served.conversion.for_reading(page.items)
     return many(request, served, services, page, media)
 
 
@@ -82,7 +90,7 @@ def many(
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
     if not media.as_kind:
-        return respond.json_body(request, 200, list_body(served, page.items, metadata), media)
+        return listed(request, served, page.items, metadata, media)
     if media.as_kind == "Table":
         shown = table(served, page.items, metadata, request.query, services.clock, media.as_version)
         return respond.obj(request, 200, shown, media)
@@ -98,6 +106,17 @@ def many(
     raise _cannot_convert(media, "a list")
 
 
+def listed(
+    request: Request, served: Served, items: list[Stored], metadata: Object, media: MediaType
+) -> HttpResponse:
+    """Whole objects as a list, in JSON, YAML or protobuf."""
+    if media.protobuf and served.struct is not None:
+        from clusters.emulated.apiserver.media import protobuf_answer  # Only protobuf clients pay for it.
+
+        return respond.protobuf_body(request, 200, protobuf_answer.list_body(served, items, metadata))
+    return respond.json_body(request, 200, list_body(served, items, metadata), media)
+
+
 def list_body(served: Served, items: list[Stored], metadata: Object) -> bytes:
     """The list's JSON, joined from the items' own, which are encoded once per object and not per list."""
     resource = served.resource
@@ -107,7 +126,8 @@ def list_body(served: Served, items: list[Stored], metadata: Object) -> bytes:
         return b"".join((orjson.dumps(head)[:-1], b',"items":[', b",".join([item(each) for each in items]), b"]}"))
     # Custom resources are written by Go as maps: keys in alphabetical order.
     head_bytes = orjson.dumps({"apiVersion": resource.group_version})[:-1]
-    tail = orjson.dumps({"kind": resource.list_kind, "metadata": metadata})[1:]
+    shown = {"continue": "", **metadata}
+    tail = orjson.dumps({"kind": resource.list_kind, "metadata": shown}, option=orjson.OPT_SORT_KEYS)[1:]
     return b"".join((head_bytes, b',"items":[', b",".join([item(each) for each in items]), b"],", tail))
 
 
