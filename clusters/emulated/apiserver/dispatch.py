@@ -38,6 +38,7 @@ Object = dict[str, Any]
 WRITE_TIMEOUT_S = 34.0
 # Subresources that are the same object seen through another door: their rules differ, the verbs do not.
 _SAME_OBJECT = frozenset(("status", "ephemeralcontainers", "resize", "approval", "finalize"))
+_CONNECTIONS = frozenset(("log", "exec", "attach", "portforward", "proxy"))
 
 Verb = Callable[[Request, Served, MediaType], Awaitable[HttpResponse]]
 
@@ -75,7 +76,8 @@ class Dispatcher:
             raise NotProduced(streams=verb in ("list", "watch")) from None
         if info.subresource and info.subresource not in _SAME_OBJECT:
             work = self.subresources.handle(request, served, media)
-            return await (work if verb == "get" else self.bounded(work))
+            # Connections last as long as they last; everything else is over in the time that a write has.
+            return await (work if info.subresource in _CONNECTIONS else self.bounded(work))
         return await self._verbs[verb](request, served, media)
 
     async def _unstored(self, request: Request) -> HttpResponse:

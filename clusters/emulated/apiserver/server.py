@@ -24,6 +24,7 @@ from clusters.emulated.apiserver.authorization.node import NodeAuthorizer
 from clusters.emulated.apiserver.authorization.rbac import RbacAuthorizer
 from clusters.emulated.apiserver.bootstrap import node_rules
 from clusters.emulated.apiserver.chain import Chain
+from clusters.emulated.apiserver.customresources.following import CustomResources
 from clusters.emulated.apiserver.dispatch import Dispatcher
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
 from clusters.emulated.apiserver.nonresource import NonResource
@@ -99,6 +100,7 @@ class ApiServer:
         self.dispatcher = Dispatcher(self.registry, self.services, self.subresources)
         self.subresources.dispatcher = self.dispatcher
         self.registry_wiring = RegistryWiring(self)
+        self.custom_resources = CustomResources(self)
         self.nonresource = NonResource(self)
         self.chain = Chain(
             (
@@ -149,10 +151,12 @@ class ApiServer:
     async def start(self) -> None:
         for storage in self.storages.values():
             await storage.cache.start()
+        await self.custom_resources.start()
         self.started = True
 
     async def stop(self) -> None:
         self.started = False
+        self.custom_resources.stop()
         for storage in self.storages.values():
             storage.cache.stop()
 

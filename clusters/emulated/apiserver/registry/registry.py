@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clusters.emulated.apiserver.registry.resources import Resource, built_in
+from clusters.emulated.apiserver.registry.resources import Resource, built_in, kube_version_order
 from clusters.emulated.apiserver.registry.served import BuiltIn, Served
 from clusters.emulated.apiserver.validation.rules import KindRules
 from clusters.kube.apply.object_type import ObjectType
@@ -95,9 +95,13 @@ class Registry:
             self.generation += 1
 
     def resources(self) -> list[Resource]:
-        """Everything served, built-in ones first and in discovery's order."""
-        built_in = set(self.built_in)
-        return [*self.built_in, *(each.resource for each in self if each.resource not in built_in)]
+        """Everything served, built-in ones first and in discovery's order, then custom ones by their names."""
+        custom = [getattr(each, "discovered", each.resource) for each in self if each.resource.custom]
+        custom.sort(key=lambda each: (each.group, kube_version_order(each.version), each.plural))
+        return [*self.built_in, *custom]
+
+    def is_built_in(self, group: str) -> bool:
+        return any(each.group == group for each in self.built_in)
 
     def __iter__(self) -> Iterator[Served]:
         return iter(self._resources.values())

@@ -6,12 +6,15 @@ aggregated ones come and go at run time.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+_KUBE_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
     storage_version_hash: str = ""
     list_kind: str = field(default="")
+    #: Defined by a CustomResourceDefinition.
+    custom: bool = False
 
     @property
     def group_version(self) -> str:
@@ -57,6 +62,15 @@ class Resource:
             if each.name == name:
                 return each
         return None
+
+
+def kube_version_order(version: str) -> tuple[int, int, int, str]:
+    """Sorts the most preferred version first: v2, v1, v1beta2, v1alpha1, then all other names."""
+    match = _KUBE_VERSION.fullmatch(version)
+    if match is None:
+        return 3, 0, 0, version
+    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return stage, -int(match[1]), -int(match[3] or 0), version
 
 
 @lru_cache(maxsize=4)

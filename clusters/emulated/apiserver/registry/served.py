@@ -6,7 +6,7 @@ The generic verbs work on this contract alone, so that built-in kinds (`BuiltIn`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -24,6 +24,19 @@ Object = dict[str, Any]
 Convert = Callable[[Object], Object]
 
 
+class Conversion(Protocol):
+    """Between what is stored and the version of a request, where a resource is worked on in the latter."""
+
+    async def load(self, stored: Stored) -> Stored:
+        """A stored object in this version, to be worked on."""
+
+    async def for_reading(self, items: Sequence[Stored]) -> list[Stored]:
+        """Stored objects such that `Served.body` can write them."""
+
+    async def save(self, obj: Object) -> Object:
+        """An object of this version as it is to be stored."""
+
+
 class Served(Protocol):
     resource: Resource
     rules: KindRules
@@ -37,6 +50,8 @@ class Served(Protocol):
     struct: Struct | None
     #: Deleting answers with the object itself instead of a Status.
     returns_deleted_object: bool
+    #: For custom resources with several versions.
+    conversion: Conversion | None
 
     @property
     def apply_type(self) -> ObjectType:
@@ -66,6 +81,8 @@ class Served(Protocol):
 
 class BuiltIn:
     """A built-in kind. `to_storage` and `from_storage` convert where this is not the storage version."""
+
+    conversion: Conversion | None = None
 
     def __init__(
         self,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from clusters.emulated.apiserver.registry.served import Served
 from clusters.emulated.apiserver.registry.stored import Stored
 from clusters.emulated.apiserver.tables.printer import DEFAULT, Printer
@@ -69,5 +71,5 @@ def _row(printer: Printer, served: Served, stored: Stored, now_s: float, include
         kind = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}"}
         row["object"] = {**kind, "metadata": obj["metadata"]}
     else:
-        row["object"] = obj if include == "Object" else None
+        row["object"] = orjson.Fragment(served.body(stored)) if include == "Object" else None
     return row

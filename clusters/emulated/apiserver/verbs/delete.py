@@ -81,6 +81,8 @@ class Deleter:
         admission: bool,
     ) -> Deletion:
         hooks = self.services.hooks_of(served)
+        if served.conversion is not None:
+            current = await served.conversion.load(current)
         hooks.check_delete(current.object, options)
         _check_preconditions(served, current.object, options)
         now_s = self.services.clock.now_s()
@@ -96,7 +98,7 @@ class Deleter:
         if admission:
             await self._admit(request, served, current.object, options)
         if marked:
-            return await self._mark(storage, key, current, served.finish(obj), options)
+            return await self._mark(served, storage, key, current, served.finish(obj), options)
         metadata = obj["metadata"]
         finalizers = _finalizers(hooks, metadata.get("finalizers") or [], options)
         if finalizers:
@@ -106,7 +108,7 @@ class Deleter:
         if not graceful and finalizers:
             _mark_as_deleting(metadata, now_s)
         if (graceful and metadata.get("deletionGracePeriodSeconds")) or finalizers:
-            return await self._mark(storage, key, current, served.finish(obj), options)
+            return await self._mark(served, storage, key, current, served.finish(obj), options)
         return await self._remove(hooks, storage, key, current, served.finish(obj) if graceful else None, options)
 
     async def _remove(
@@ -128,13 +130,23 @@ class Deleter:
         return Deletion(_at(last, revision), gone=True)
 
     async def _mark(
-        self, storage: ResourceStorage, key: str, current: Stored, obj: Object, options: DeleteOptions
+        self,
+        served: Served,
+        storage: ResourceStorage,
+        key: str,
+        current: Stored,
+        obj: Object,
+        options: DeleteOptions,
     ) -> Deletion:
         if obj == current.object:
             return Deletion(current, gone=False)
         if options.dry_run:
             return Deletion(Stored.of(obj, current.revision), gone=False)
-        return Deletion(await storage.update(key, obj, current.revision), gone=False)
+        conversion = served.conversion
+        if conversion is None:
+            return Deletion(await storage.update(key, obj, current.revision), gone=False)
+        stored = await storage.update(key, await conversion.save(obj), current.revision)
+        return Deletion(await conversion.load(stored), gone=False)
 
     async def _admit(self, request: Request, served: Served, old: Object, options: DeleteOptions) -> None:
         info, resource = request.info, served.resource
@@ -177,7 +189,8 @@ class Deleter:
             except errors.StatusError as error:
                 if error.code != 404:
                     raise
-        return page.items, page.revision
+        items = page.items if served.conversion is None else await served.conversion.for_reading(page.items)
+        return items, page.revision
 
 
 def _at(stored: Stored, revision: int) -> Stored:

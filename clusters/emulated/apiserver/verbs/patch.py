@@ -116,7 +116,8 @@ class _Json(_Mechanism):
                 problems = self._duplicates(change)
         except PatchError as error:
             raise error.status_error() from None
-        obj = self.decoded(patched, _shown(patched, change), problems)
+        shown = _shown(patched, change) if self.served.struct is not None else _sorted(patched)
+        obj = self.decoded(patched, shown, problems)
         return self.writer.own_fields(self.request, self.served, old, obj, self.options)
 
     def _parsed(self) -> Any:
@@ -193,6 +194,10 @@ class _Apply(_Mechanism):
 
 def _invalid_patch(shown: str, why: str) -> errors.StatusError:
     return errors.invalid("", "", [invalid("patch", shown, why)])
+
+
+def _sorted(patched: Any) -> str:
+    return orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _shown(patched: Any, change: Any) -> str:

@@ -168,7 +168,10 @@ class Writer:
                 if await storage.current(key) is not None:
                     raise store_errors.KeyExists(key, None)
                 return Stored.of(obj, 0)
-            return await storage.create(key, obj, await self._lease(served))
+            conversion = served.conversion
+            if conversion is None:
+                return await storage.create(key, obj, await self._lease(served))
+            return await conversion.load(await storage.create(key, await conversion.save(obj)))
         except store_errors.KeyExists:
             raise await self._exists(request, storage, key, name, generated) from None
         except store_errors.StoreError as error:
@@ -182,7 +185,7 @@ class Writer:
         rules.prepare_create(obj)
         problems = create_errors(rules, obj, served.resource.namespaced)
         if problems:
-            raise errors.invalid(served.resource.group_kind, metadata.get("name", ""), problems)
+            raise errors.invalid(_group_kind(served, obj), metadata.get("name", ""), problems)
         for warning in rules.warnings_create(obj):
             request.warn(warning)
         rules.canonicalize(obj)
@@ -259,6 +262,9 @@ class Writer:
         make: Make,
         options: WriteOptions,
     ) -> Stored:
+        conversion = served.conversion
+        if conversion is not None:
+            current = await conversion.load(current)
         old = current.object
         obj = await make(old)
         hooks = self.services.hooks_of(served)
@@ -284,9 +290,10 @@ class Writer:
                 return current  # Nothing changes: no write, no event, the same resourceVersion.
             if options.dry_run:
                 return Stored.of(obj, current.revision)
-            stored = await storage.update(key, obj, current.revision, await self._lease(served))
+            saved = obj if conversion is None else await conversion.save(obj)
+            stored = await storage.update(key, saved, current.revision, await self._lease(served))
             stored_it = True
-            return stored
+            return stored if conversion is None else await conversion.load(stored)
         finally:
             await finish(stored_it)
 
@@ -323,7 +330,7 @@ class Writer:
             metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
         problems = validate(rules, obj, old, served.resource.namespaced)
         if problems:
-            raise errors.invalid(served.resource.group_kind, metadata.get("name", ""), problems)
+            raise errors.invalid(_group_kind(served, obj), metadata.get("name", ""), problems)
         for warning in rules.warnings_update(obj, old):
             request.warn(warning)
         rules.canonicalize(obj)
@@ -411,6 +418,12 @@ def _endpoint_rules(rules: Any, endpoint: str) -> tuple[Any, Any]:
         return rules.prepare_status, status_errors
     name = _RULES_NAMES.get(endpoint, endpoint)
     return getattr(rules, f"prepare_{name}"), endpoint_errors(getattr(rules, f"validate_{name}"))
+
+
+def _group_kind(served: Served, obj: Object) -> str:
+    """A custom resource is refused under the name it gives itself."""
+    resource = served.resource
+    return f"{obj.get('kind', '')}.{resource.group}" if resource.custom else resource.group_kind
 
 
 def _keep(metadata: Object, before: Object, name: str) -> None:

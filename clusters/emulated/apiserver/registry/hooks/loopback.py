@@ -48,10 +48,10 @@ class Loopback:
         stored, _ = await self._writer.update(request, served, name, made, options)
         return stored
 
-    async def delete(self, resource: str, namespace: str, name: str) -> None:
+    async def delete(self, resource: str, namespace: str, name: str, *, admission: bool = True) -> None:
         served = self._served(resource)
         request = self._request("delete", "DELETE", served, namespace, name, "")
-        await self._deleter.delete_named(request, served, name, DeleteOptions())
+        await self._deleter.delete_named(request, served, name, DeleteOptions(), admission=admission)
 
     def _served(self, resource: str) -> Served:
         served = self._registry.group_resource(resource)
