@@ -8,7 +8,10 @@ from clusters.emulated.apiserver.authentication.token_issuer import IssuerOption
 from clusters.emulated.apiserver.authorization.escalation import EscalationCheck
 from clusters.emulated.apiserver.registry.hooks.every import HookDependencies, hooks
 from clusters.emulated.apiserver.registry.hooks.loopback import Loopback
+from clusters.emulated.apiserver.subresources.component_statuses import ComponentStatuses
 from clusters.emulated.apiserver.subresources.every import SubresourceDependencies, add_subresources
+from clusters.emulated.apiserver.subresources.kubelets import KubeletConnections
+from clusters.emulated.outbound.client import OutboundClient
 
 if TYPE_CHECKING:
     from clusters.emulated.apiserver.server import ApiServer
@@ -21,6 +24,10 @@ class RegistryWiring:
         self.server = server
         dispatcher = server.dispatcher
         self.loopback = Loopback(server.registry, dispatcher.writer, dispatcher.deleter)
+        #: Where the nodes of the cluster plug in: `kubelets.kubelets = …`.
+        self.kubelets = KubeletConnections(server.objects)
+        #: Where components say how they are: `component_statuses.checks["scheduler"] = …`.
+        self.component_statuses = ComponentStatuses()
         self._hook()
         self._add_subresources()
 
@@ -49,5 +56,9 @@ class RegistryWiring:
             authorizers=server.authorizers,
             signing_key=server.signing_key,
             issuer=IssuerOptions(issuer, (issuer,)),
+            kubelets=self.kubelets,
+            component_statuses=self.component_statuses,
+            routes=server.routes,
+            outbound=OutboundClient(server.clock, "Go-http-client/1.1"),
         )
         add_subresources(server.subresources, needs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from clusters.emulated.apiserver.admission.webhooks.call import ServiceResolutionError
 from clusters.emulated.apiserver.objects import Object, Objects
 from clusters.emulated.outbound.dial import Address
+from clusters.emulated.outbound.errors import join_host_port
 from clusters.kube.gostring import quote
 
 _SLICES = "endpointslices.discovery.k8s.io"
@@ -23,6 +24,11 @@ class ServiceRoutes:
     def forward(self, address: str, port: int, host: str, real_port: int) -> None:
         """Connections to an emulated address and port go to this real one."""
         self._forwards[address, port] = (host, real_port)
+
+    async def dialled(self, host: str, port: int) -> Address:
+        """Where a connection to an address of the cluster really goes; errors name the one that was asked for."""
+        real_host, real_port = self._forwards.get((host, port), (host, port))
+        return Address(real_host, real_port, join_host_port(host, port))
 
     async def resolve(self, namespace: str, name: str, port: int) -> Address:
         service = self._objects.get("services", namespace, name)

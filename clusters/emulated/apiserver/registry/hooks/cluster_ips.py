@@ -27,7 +27,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class AddressRefused(Exception):
+class AddressRefusedError(Exception):
     """The text says why; `full` when it is nobody's fault."""
 
     def __init__(self, text: str) -> None:
@@ -53,7 +53,7 @@ class ClusterIps:
         if address:
             wanted = parse_ip(address)
             if wanted is None or not any(_contains(network, wanted) for network in networks):
-                raise AddressRefused(MISMATCHED)
+                raise AddressRefusedError(MISMATCHED)
             await self._create(str(wanted), family, service)
             return address
         for network in networks:
@@ -63,10 +63,10 @@ class ClusterIps:
                     continue
                 try:
                     await self._create(name, family, service)
-                except AddressRefused:
+                except AddressRefusedError:
                     continue  # Somebody was faster.
                 return name
-        raise AddressRefused(FULL)
+        raise AddressRefusedError(FULL)
 
     async def release(self, address: str) -> None:
         parsed = parse_ip(address)
@@ -126,20 +126,20 @@ class ClusterIps:
             await self._loopback.create(IP_ADDRESSES, "", obj)
         except errors.StatusError as error:
             text = ALLOCATED if error.reason == "AlreadyExists" else error.message
-            raise AddressRefused(text) from None
+            raise AddressRefusedError(text) from None
 
 
 def _dry(networks: list[Network], address: str) -> str:
     """A dry run does not look for a free address: it shows the range's own."""
     if not networks:
-        raise AddressRefused(FULL)
+        raise AddressRefusedError(FULL)
     network = networks[0]
     if not address:
         return str(network.network_address)
     wanted = parse_ip(address)
     if wanted is None or not _contains(network, wanted):
         text = f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {network}"
-        raise AddressRefused(text)
+        raise AddressRefusedError(text)
     return address
 
 

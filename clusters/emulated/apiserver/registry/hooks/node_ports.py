@@ -21,7 +21,7 @@ FULL = "range is full"
 NOT_IN_RANGE = f"provided port is not in the valid range. The range of valid ports is {FIRST}-{LAST}"
 
 
-class PortRefused(Exception):
+class PortRefusedError(Exception):
     """The text says why; callers put it into the field error or internal error they answer with."""
 
 
@@ -49,9 +49,9 @@ class PortOperation:
 
     def allocate(self, port: int) -> None:
         if not self._dry_run and not FIRST <= port <= LAST:
-            raise PortRefused(NOT_IN_RANGE)
+            raise PortRefusedError(NOT_IN_RANGE)
         if port in self._taken or port in self._held or port in self._mine:
-            raise PortRefused(ALLOCATED)
+            raise PortRefusedError(ALLOCATED)
         self._take(port)
 
     def allocate_next(self) -> int:
@@ -67,7 +67,7 @@ class PortOperation:
                 if port not in self._taken and port not in self._held:
                     self._take(port)
                     return port
-        raise PortRefused(FULL)
+        raise PortRefusedError(FULL)
 
     def _take(self, port: int) -> None:
         self._mine.append(port)

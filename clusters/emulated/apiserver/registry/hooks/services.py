@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clusters.emulated.apiserver.registry.hooks.cluster_ips import AddressRefused, ClusterIps
+from clusters.emulated.apiserver.registry.hooks.cluster_ips import AddressRefusedError, ClusterIps
 from clusters.emulated.apiserver.registry.hooks.contract import Finish, Hooks, Object
 from clusters.emulated.apiserver.registry.hooks.ip_families import initialize, keeps_preferred
 from clusters.emulated.apiserver.registry.hooks.loopback import Loopback
-from clusters.emulated.apiserver.registry.hooks.node_ports import NodePorts, PortOperation, PortRefused
+from clusters.emulated.apiserver.registry.hooks.node_ports import NodePorts, PortOperation, PortRefusedError
 from clusters.emulated.apiserver.request import Request
 from clusters.emulated.apiserver.validation.core.service_ips import (
     is_headless,
@@ -110,7 +110,7 @@ class _Allocation:
     async def address(self, service: Object, family: str, wanted: str) -> str:
         try:
             address = await self._cluster_ips.allocate(service, family, wanted, self._dry_run)
-        except AddressRefused as refused:
+        except AddressRefusedError as refused:
             name = service["metadata"].get("name", "")
             if refused.full and not wanted:
                 raise errors.internal(f"failed to allocate a serviceIP for Service {quote(name)}: {refused}") from None
@@ -204,7 +204,7 @@ def _update_ports(service: Object, stored: Spec, ports: PortOperation) -> None:
 def _take(service: Object, ports: PortOperation, position: int, port: int) -> None:
     try:
         ports.allocate(port)
-    except PortRefused as refused:
+    except PortRefusedError as refused:
         problem = invalid(f"spec.ports[{position}].nodePort", port, str(refused))
         raise errors.invalid("Service", service["metadata"].get("name", ""), [problem]) from None
 
@@ -212,7 +212,7 @@ def _take(service: Object, ports: PortOperation, position: int, port: int) -> No
 def _take_next(ports: PortOperation) -> int:
     try:
         return ports.allocate_next()
-    except PortRefused as refused:
+    except PortRefusedError as refused:
         raise errors.internal(f"failed to allocate a nodePort: {refused}") from None
 
 
@@ -223,6 +223,6 @@ def _give_health_check_port(spec: Object, ports: PortOperation) -> None:
             ports.allocate(wanted)
         else:
             spec["healthCheckNodePort"] = ports.allocate_next()
-    except PortRefused as refused:
+    except PortRefusedError as refused:
         what = f"requested HealthCheck NodePort {wanted}" if wanted else "a HealthCheck NodePort 0"
         raise errors.internal(f"failed to allocate {what}: {refused}") from None
