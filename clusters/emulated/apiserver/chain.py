@@ -47,6 +47,7 @@ class Chain:
         request = self._received(http)
         try:
             response = await (self._run(request) if _is_long_running(request) else self._run_in_time(request))
+            response.headers += request.closing_headers
             if self._audit is not None:
                 self._audit.answered(request, response)
             return response

@@ -69,6 +69,8 @@ class Request:
     warnings: list[str] = field(default_factory=list)
     audit_annotations: dict[str, str] = field(default_factory=dict)
     response_headers: list[tuple[str, str]] = field(default_factory=list)
+    #: Headers that come after all others (Go writes them in alphabetical order).
+    closing_headers: tuple[tuple[str, str], ...] = ()
     #: Why the URL itself cannot be served; the chain answers with it.
     problem: StatusError | None = None
     #: Called once the request is over, in any way: seats to give back, spans to close.

@@ -26,6 +26,7 @@ from clusters.emulated.apiserver.bootstrap import node_rules
 from clusters.emulated.apiserver.chain import Chain
 from clusters.emulated.apiserver.customresources.following import CustomResources
 from clusters.emulated.apiserver.dispatch import Dispatcher
+from clusters.emulated.apiserver.flowcontrol import FlowControl
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
 from clusters.emulated.apiserver.nonresource import NonResource
 from clusters.emulated.apiserver.registry.registry import Registry
@@ -102,10 +103,12 @@ class ApiServer:
         self.registry_wiring = RegistryWiring(self)
         self.custom_resources = CustomResources(self)
         self.nonresource = NonResource(self)
+        self.flow_control = FlowControl(self.storages, clock)
         self.chain = Chain(
             (
                 self.authenticate,
                 self.impersonate,
+                self.flow_control,
                 self.authorize,
                 self.route,
             ),
