@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import secrets
 from uuid import UUID
@@ -28,3 +29,8 @@ class Randomness:
     def fraction(self) -> float:
         """A number in [0, 1), for jitter."""
         return self._random.random()
+
+    def derived(self, name: str) -> Randomness:
+        """A source of its own for `name`: what others draw does not change what it gives."""
+        digest = hashlib.sha256(f"{self.seed}/{name}".encode()).digest()
+        return Randomness(int.from_bytes(digest[:8], "big"))

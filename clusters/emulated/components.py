@@ -1,0 +1,214 @@
+"""Controllers, scheduler and kubelets of a control plane: each a task with a name, to be stopped and started.
+
+    components = Components(plane, nodes=["node-1", "node-2"])
+    await components.start()                            # everything there is
+    await components.stop("deployment-controller")      # one of them, or a group: controllers, scheduler, kubelets
+    await components.start("deployment-controller")     # a new one, as after a restart of its process
+    await components.stop()
+
+What crashes is logged with its name and started anew after a second of cluster time. A component is made by
+`Controller(context)`, `Scheduler(context)` or `Kubelet(context, node_name)`, and has an `async def run()` that
+works until it is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from clusters.emulated.apiserver.request import UserInfo
+from clusters.emulated.client import identities
+from clusters.emulated.client.controller import ComponentContext, Controller
+from clusters.emulated.client.informers import InformerFactory
+from clusters.emulated.client.inprocess_api import InProcessApi
+from clusters.emulated.control_plane import ControlPlane
+
+log = logging.getLogger(__name__)
+
+RESTART_S: Final = 1.0
+CONTROLLERS, SCHEDULER, KUBELETS = "controllers", "scheduler", "kubelets"
+GROUPS: Final = (CONTROLLERS, SCHEDULER, KUBELETS)
+
+
+class Component(Protocol):
+    async def run(self) -> None: ...
+
+
+class UnknownComponentError(Exception):
+    """There is no such component here; the message names those there are."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    group: str
+    #: Makes a new one; what it began outside of its `run` is ended by the stack.
+    make: Callable[[AsyncExitStack], Component]
+    task: asyncio.Task[None] | None = None
+    component: Component | None = None
+    crashes: int = 0
+
+
+class Components:
+    """All methods belong to the loop's thread."""
+
+    def __init__(self, plane: ControlPlane, nodes: Sequence[str] = ()) -> None:
+        self._plane = plane
+        self._version = f"v{plane.options.version}.0"
+        self._entries: dict[str, _Entry] = {}
+        #: The controllers are one process, kube-controller-manager, and share their informers.
+        self._shared: InformerFactory | None = None
+        self._add_controllers()
+        self._add_scheduler()
+        kubelet = _found("kubelet", "Kubelet")
+        for node in nodes if kubelet is not None else ():
+            self.add(f"kubelet/{node}", KUBELETS, self._kubelet(kubelet, node))
+
+    # What there is
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __getitem__(self, name: str) -> Component | None:
+        """The running component of this name; None while it is stopped or restarting."""
+        return self._entry(name).component
+
+    def is_running(self, name: str) -> bool:
+        return self._entry(name).task is not None
+
+    def crashes(self, name: str) -> int:
+        return self._entry(name).crashes
+
+    def busy(self) -> list[str]:
+        """Controllers that have something queued or in hand at this instant."""
+        return [
+            name
+            for name, entry in self._entries.items()
+            if isinstance(entry.component, Controller) and not entry.component.queue.idle
+        ]
+
+    def add(self, name: str, group: str, make: Callable[[AsyncExitStack], Component]) -> None:
+        """Makes a component known, stopped. Of one kind there may be several, e.g. two schedulers."""
+        assert name not in (*self._entries, *GROUPS), f"there is a component {name} already"
+        self._entries[name] = _Entry(group, make)
+
+    # Life
+
+    async def start(self, name: str = "") -> None:
+        """Starts a component, a group or everything; what runs already is left alone."""
+        loop = asyncio.get_running_loop()
+        for each, entry in self._named(name):
+            if entry.task is None:
+                entry.task = loop.create_task(self._keep_running(each, entry), name=each)
+
+    async def stop(self, name: str = "") -> None:
+        """Ends a component, a group or everything, as by a kill: nothing is finished first."""
+        tasks = []
+        for _, entry in self._named(name):
+            if entry.task is not None:
+                entry.task.cancel()
+                tasks.append(entry.task)
+                entry.task = None
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._shared is not None and not any(
+            entry.task is not None and entry.group == CONTROLLERS for entry in self._entries.values()
+        ):
+            shared, self._shared = self._shared, None
+            await shared.stop()
+
+    async def _keep_running(self, name: str, entry: _Entry) -> None:
+        while True:
+            async with AsyncExitStack() as ends:
+                try:
+                    entry.component = entry.make(ends)
+                    await entry.component.run()
+                    log.error("%s ended by itself; it starts again in %g s", name, RESTART_S)
+                except Exception:
+                    log.exception("%s crashed; it starts again in %g s", name, RESTART_S)
+                finally:
+                    entry.component = None
+            entry.crashes += 1
+            await self._plane.clock.sleep(RESTART_S)
+
+    def _entry(self, name: str) -> _Entry:
+        found = self._entries.get(name)
+        if found is None:
+            raise UnknownComponentError(f"no component {name!r}; there are {', '.join(self._entries) or 'none'}")
+        return found
+
+    def _named(self, name: str) -> list[tuple[str, _Entry]]:
+        if not name:
+            return [*self._entries.items()]
+        if name in GROUPS:
+            return [(each, entry) for each, entry in self._entries.items() if entry.group == name]
+        return [(name, self._entry(name))]
+
+    # Making them
+
+    def _api(self, user: UserInfo, binary: str, purpose: str = "") -> InProcessApi:
+        return InProcessApi(self._plane.handler, user, identities.user_agent(binary, self._version, purpose))
+
+    def _context(self, name: str, api: InProcessApi, informers: InformerFactory | None = None) -> ComponentContext:
+        clock, randomness = self._plane.clock, self._plane.randomness.derived(name)
+        return ComponentContext(api, clock, randomness, informers or InformerFactory(api, clock, randomness))
+
+    def _shared_informers(self) -> InformerFactory:
+        if self._shared is None:
+            api = self._api(identities.CONTROLLER_MANAGER, "kube-controller-manager", "shared-informers")
+            randomness = self._plane.randomness.derived("shared-informers")
+            self._shared = InformerFactory(api, self._plane.clock, randomness)
+        return self._shared
+
+    def _add_controllers(self) -> None:
+        for kind in _found("controllers", "CONTROLLERS") or ():
+            self.add(kind.name, CONTROLLERS, self._controller(kind))
+
+    def _controller(self, kind: type[Controller]) -> Callable[[AsyncExitStack], Component]:
+        def make(_: AsyncExitStack) -> Component:
+            user = identities.controller(kind.name)
+            api = self._api(user, "kube-controller-manager", user.name)
+            return kind(self._context(kind.name, api, self._shared_informers().scope()))
+
+        return make
+
+    def _add_scheduler(self) -> None:
+        kind = _found("scheduler", "Scheduler")
+        if kind is not None:
+            self.add("kube-scheduler", SCHEDULER, self.scheduler("kube-scheduler", kind))
+
+    def scheduler(self, name: str, kind: Any) -> Callable[[AsyncExitStack], Component]:
+        def make(ends: AsyncExitStack) -> Component:
+            context = self._context(name, self._api(identities.SCHEDULER, "kube-scheduler", "scheduler"))
+            ends.push_async_callback(context.informers.stop)
+            made: Component = kind(context)
+            return made
+
+        return make
+
+    def _kubelet(self, kind: Any, node: str) -> Callable[[AsyncExitStack], Component]:
+        def make(ends: AsyncExitStack) -> Component:
+            context = self._context(f"kubelet/{node}", self._api(identities.node(node), "kubelet"))
+            ends.push_async_callback(context.informers.stop)
+            made: Component = kind(context, node)
+            return made
+
+        return make
+
+
+def _found(package: str, attribute: str) -> Any:
+    """What a package of components offers; None, and a note in the log, while it offers nothing."""
+    name = f"{__package__}.{package}"
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        module = None
+    found = getattr(module, attribute, None)
+    if found is None:
+        log.info("this build has no %s.%s: a cluster starts without", name, attribute)
+    return found
