@@ -27,8 +27,6 @@ _ZERO = {
     "resource.Quantity": encode_forms.write_quantity("0"),
     "intstr.IntOrString": encode_forms.write_int_or_string(0),
 }
-#: Values that are left out when missing: in Go they are slices.
-_SLICES = frozenset(("bytes",))
 
 
 def encode_message(messages: Messages, struct: Struct, obj: dict[str, Any]) -> bytes:
@@ -80,13 +78,15 @@ def _missing(messages: Messages, each: FieldNumber) -> bytes:
     field = each.field
     assert field is not None
     kind = field.type
-    if field.pointer or (isinstance(kind, Scalar) and kind.kind in _SLICES):
+    # In Go, byte strings and lists are slices: they can be nil.
+    if field.pointer or isinstance(kind, ListType) or (isinstance(kind, Scalar) and kind.kind == "bytes"):
         return b""
     if isinstance(kind, Struct):
         return _field(messages, each.number, kind, eager=True)({})
-    if isinstance(kind, Scalar) and kind.kind in ("int32", "int64", "bool", "float64"):
+    assert isinstance(kind, Scalar)
+    if kind.kind in ("int32", "int64", "bool", "float64"):
         return tag(each.number, FIXED64 if kind.kind == "float64" else VARINT) + _ZERO[kind.kind]
-    zero = _ZERO.get(kind.kind, b"") if isinstance(kind, Scalar) else b""
+    zero = _ZERO.get(kind.kind, b"")
     return tag(each.number, BYTES) + varint(len(zero)) + zero
 
 

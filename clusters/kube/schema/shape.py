@@ -86,4 +86,5 @@ def _drops_empty(field: Field) -> bool:
         return False
     if isinstance(field.type, (ListType, MapType)):
         return True
-    return isinstance(field.type, Scalar) and not field.pointer and field.type.kind != "resource.Quantity"
+    # Types with a text form of their own (quantities, ports by number or name, raw JSON) are Go structs.
+    return isinstance(field.type, Scalar) and not field.pointer and "." not in field.type.kind
