@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 OPTIONS = pytest.StashKey[Options]()
 _FAILED = pytest.StashKey[bool]()
+_SEED = "kaput_seed"
 
 _MARKS = (
     "cluster(clock=, kube_version=, seed=): what this test's cluster must be, whatever the command line says",
@@ -47,14 +48,23 @@ def pytest_configure(config: pytest.Config) -> None:
     except BadOptionError as error:
         raise pytest.UsageError(str(error)) from None
     if options.seed is None:
-        import secrets
-
-        options = options.with_changes({"seed": secrets.randbits(32)})
+        options = options.with_changes({"seed": _new_seed(config)})
     if options.keep and config.getoption("numprocesses", None):
         raise pytest.UsageError("--keep waits at the terminal, which the workers of -n do not have; leave one out")
-    # xdist hands the option values of the controller to its workers: all of them draw from the same seed.
-    config.option.kaput_seed = str(options.seed)
     config.stash[OPTIONS] = options
+
+
+def _new_seed(config: pytest.Config) -> int:
+    """A worker of xdist has the seed of the run it works for: the one that is printed."""
+    import secrets
+
+    given: dict[str, Any] = getattr(config, "workerinput", {})
+    return int(given.get(_SEED, secrets.randbits(32)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput[_SEED] = node.config.stash[OPTIONS].seed
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,8 +1,8 @@
 """An emulated cluster for tests: the control plane in a loop of its own, used from the test's thread.
 
-    with EmulatedCluster() as cluster:
-        cluster.api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
-        subprocess.run(["kubectl", "--kubeconfig", cluster.kubeconfig, "get", "ns"])
+with EmulatedCluster() as cluster:
+    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    subprocess.run(["kubectl", "--kubeconfig", cluster.kubeconfig, "get", "ns"])
 """
 
 from __future__ import annotations

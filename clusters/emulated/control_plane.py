@@ -1,10 +1,10 @@
 """The emulated control plane: a store, one or more api-server replicas over it, and their HTTPS listeners.
 
-    plane = ControlPlane(ControlPlaneOptions())
-    await plane.start()              # serves in-process: plane.handler
-    await plane.listen()             # and over HTTPS: plane.server_url
-    ...
-    await plane.stop()
+plane = ControlPlane(ControlPlaneOptions())
+await plane.start()              # serves in-process: plane.handler
+await plane.listen()             # and over HTTPS: plane.server_url
+...
+await plane.stop()
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The directory in which a control plane survives: one process at a time, one kind of store for good.
 
-    LOCK          held by the process that works here
-    cluster.json  which store it was made with, and the port it was last served on
-    pki/          certificates and keys
-    store/        the embedded store's, or etcd/ a real etcd's
-    kubeconfig    the admin's, unless it was written elsewhere
+LOCK          held by the process that works here
+cluster.json  which store it was made with, and the port it was last served on
+pki/          certificates and keys
+store/        the embedded store's, or etcd/ a real etcd's
+kubeconfig    the admin's, unless it was written elsewhere
 """
 
 from __future__ import annotations

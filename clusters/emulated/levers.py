@@ -1,8 +1,8 @@
 """What can be broken on an emulated cluster, from the test's thread: pulled by `with`, healed by leaving it.
 
-    with cluster.levers.store.freeze() as frozen:
-        ...
-    assert frozen.fired
+with cluster.levers.store.freeze() as frozen:
+    ...
+assert frozen.fired
 """
 
 from __future__ import annotations

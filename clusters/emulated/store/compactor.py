@@ -18,9 +18,9 @@ log = logging.getLogger(__name__)
 class Compactor:
     """Runs from `start()` to `stop()`. What it forgets at minute 10 is what was old news at minute 5:
 
-        minute 0   revision 100
-        minute 5   revision 250    nothing is older than five minutes of watching
-        minute 10  revision 400    compacted to 250
+    minute 0   revision 100
+    minute 5   revision 250    nothing is older than five minutes of watching
+    minute 10  revision 400    compacted to 250
     """
 
     def __init__(self, store: Store, clock: Clock, interval_s: float = INTERVAL_S) -> None:
