@@ -84,7 +84,7 @@ class BlockingApi:
         events: queue.SimpleQueue[Object | None] = queue.SimpleQueue()
         response, following = self._run(self._open_watch(target, events))
         try:
-            yield iter(events.get, None)  # type: ignore[arg-type]  # None ends the iteration and is never yielded
+            yield iter(events.get, None)  # None ends the iteration and is never yielded.
         finally:
             self._run(_close(response, following))
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -30,7 +31,7 @@ from clusters.emulated.outbound.errors import (
     OutboundError,
     UrlError,
 )
-from clusters.emulated.outbound.response import OutboundResponse, ResponseReader
+from clusters.emulated.outbound.response import OutboundResponse, ResponseHead, ResponseReader
 from clusters.emulated.outbound.verify import CertificateRefusedError, load_roots, verify_server_certificate
 from clusters.emulated.outbound.wire import TlsWire, Wire
 
@@ -40,6 +41,7 @@ _IDLE_TIMEOUT_S = 90.0
 _IDLE_PER_TARGET_MAX = 25
 _REDIRECTS_MAX = 10
 _BODY_BYTES_MAX = 64 << 20
+_STREAM_CHUNK_BYTES_MAX = 64 << 20
 # Methods that Go sends again by itself when a kept connection turns out to be dead.
 _REPLAYABLE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
@@ -66,6 +68,15 @@ class _Target:
     port: int
     trust: Trust
     resolve: Resolve | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResponse:
+    """A response whose body is still coming. Header names are lower-case."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    chunks: AsyncIterator[bytes]
 
 
 @dataclass(slots=True)
@@ -116,6 +127,37 @@ class OutboundClient:
 
         async with Deadline(self._clock, timeout_s, overrun):
             return await call.run()
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Sequence[tuple[str, str]] = (),
+        trust: Trust = Trust(),
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[StreamedResponse]:
+        """A response whose body is read as it comes, e.g. a watch; leaving the block closes its connection.
+
+        `timeout_s` is for the head alone. Redirects are not followed.
+        """
+        call = _Call(self, method, url, list(headers), b"", trust, None, _STREAM_CHUNK_BYTES_MAX, False)
+
+        def overrun() -> OutboundError:
+            return UrlError(method, url, DeadlineExceededError("context deadline exceeded"))
+
+        try:
+            async with Deadline(self._clock, timeout_s, overrun):
+                wire, reader, head = await call.open()
+        except UrlError:
+            raise
+        except OutboundError as error:
+            raise UrlError(method, url, error) from error
+        try:
+            yield StreamedResponse(head.status, head.headers, reader.chunks(head))
+        finally:
+            wire.close()
 
     def close(self) -> None:
         """Closes the kept connections."""
@@ -262,6 +304,23 @@ class _Call:
             wire, reused = await self.client.connect(target)
             try:
                 return await self._exchange(target, wire, reused)
+            except ConnectionBrokenError:
+                wire.close()
+                if not (reused and self.method in _REPLAYABLE):
+                    raise
+            except BaseException:
+                wire.close()
+                raise
+
+    async def open(self) -> tuple[Wire, ResponseReader, ResponseHead]:
+        """Sends the request and reads the head of its response; the body is the caller's to read."""
+        target = self._target()
+        while True:
+            wire, reused = await self.client.connect(target)
+            try:
+                wire.write(self.client.head(self.method, self.url, self.headers, self.body) + self.body)
+                reader = ResponseReader(wire, self.body_bytes_max)
+                return wire, reader, await reader.head()
             except ConnectionBrokenError:
                 wire.close()
                 if not (reused and self.method in _REPLAYABLE):

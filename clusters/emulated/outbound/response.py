@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -134,23 +135,37 @@ class ResponseReader:
         line, self._buffer = self._buffer[:end].rstrip(b"\r"), self._buffer[end + 1 :]
         return line
 
+    async def chunks(self, head: ResponseHead) -> AsyncIterator[bytes]:
+        """The body as it comes, for as long as it lasts; `BodyError` if it does not end properly."""
+        if "chunked" not in head.header("transfer-encoding").lower():
+            yield await self.body(head, "GET")
+            return
+        while chunk := await self._chunk():
+            yield chunk
+        self.keeps_alive = head.keeps_alive and not self._buffer
+
+    async def _chunk(self) -> bytes:
+        """The next chunk; b"" after the last one."""
+        line = (await self._line()).partition(b";")[0].strip()
+        if not line or line.strip(b"0123456789abcdefABCDEF"):
+            raise BodyError("invalid byte in chunk length")
+        length = int(line, 16)
+        if not length:
+            while await self._line():
+                pass  # Trailers: nothing that is called here sends any of meaning.
+            return b""
+        chunk = await self._exactly(length)
+        if await self._line():
+            raise BodyError("malformed chunked encoding")
+        return chunk
+
     async def _chunked(self) -> bytes:
         parts: list[bytes] = []
         size = 0
-        while True:
-            line = (await self._line()).partition(b";")[0].strip()
-            if not line or line.strip(b"0123456789abcdefABCDEF"):
-                raise BodyError("invalid byte in chunk length")
-            length = int(line, 16)
-            if not length:
-                break
-            size += length
+        while chunk := await self._chunk():
+            size += len(chunk)
             self._check_size(size)
-            parts.append(await self._exactly(length))
-            if await self._line():
-                raise BodyError("malformed chunked encoding")
-        while await self._line():
-            pass  # Trailers: nothing that is called here sends any of meaning.
+            parts.append(chunk)
         return b"".join(parts)
 
     async def _until_close(self) -> bytes:
