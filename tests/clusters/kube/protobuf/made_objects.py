@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -46,7 +47,7 @@ class Maker:
     def _scalar(self, kind: Scalar, depth: int) -> Any:
         random = self._random
         schema = self._catalogue.struct("apiextensions/v1.JSONSchemaProps")
-        makers = {
+        makers: dict[str, Callable[[], Any]] = {
             "string": lambda: random.choice(_TEXTS),
             "bool": lambda: random.random() < 0.5,
             "int32": lambda: random.choice(_INTS),

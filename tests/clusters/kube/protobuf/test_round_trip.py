@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ CATALOGUE = Catalogue.of("1.36")
 KINDS = sorted(set(CATALOGUE.kinds()))
 
 
-def reread(struct: Struct, obj: dict[str, object]) -> dict[str, object]:
+def reread(struct: Struct, obj: dict[str, Any]) -> dict[str, Any]:
     protobuf = Protobuf.newest()
     # Shaped, because protobuf has every zero and JSON only some.
     return shape(struct, protobuf.decode(struct, protobuf.message(struct, obj)))
