@@ -222,8 +222,8 @@ class Writer:
         storage = self.services.storage(served)
         key = storage.key(request.info.namespace if served.resource.namespaced else "", name)
         resource = request.info.group_resource
-        # Subresources change what is there; they never bring anything into being.
-        may_create = not request.info.subresource and (may_create or served.rules.allow_create_on_update)
+        # An apply through a subresource never creates; kinds that create on update do so through every door.
+        may_create = (may_create and not request.info.subresource) or served.rules.allow_create_on_update
         for _ in range(UPDATE_ATTEMPTS_MAX):
             try:
                 current = await storage.current(key)
@@ -329,6 +329,8 @@ class Writer:
         if before.get("deletionGracePeriodSeconds") is not None:
             metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
         problems = validate(rules, obj, old, served.resource.namespaced)
+        for warning in rules.tolerated():
+            request.warn(warning)
         if problems:
             raise errors.invalid(_group_kind(served, obj), metadata.get("name", ""), problems)
         for warning in rules.warnings_update(obj, old):
@@ -423,7 +425,9 @@ def _endpoint_rules(rules: Any, endpoint: str) -> tuple[Any, Any]:
 def _group_kind(served: Served, obj: Object) -> str:
     """A custom resource is refused under the name it gives itself."""
     resource = served.resource
-    return f"{obj.get('kind', '')}.{resource.group}" if resource.custom else resource.group_kind
+    if not resource.custom:
+        return resource.group_kind
+    return f"{obj.get('kind', '')}.{obj.get('apiVersion', '').partition('/')[0]}"
 
 
 def _keep(metadata: Object, before: Object, name: str) -> None:

@@ -13,6 +13,7 @@ from clusters.emulated.apiserver.registry.hooks.dependents import EventHooks, Jo
 from clusters.emulated.apiserver.registry.hooks.loopback import Loopback
 from clusters.emulated.apiserver.registry.hooks.namespaces import NamespaceHooks
 from clusters.emulated.apiserver.registry.hooks.node_ports import NodePorts
+from clusters.emulated.apiserver.registry.hooks.persistent_volumes import PersistentVolumeHooks
 from clusters.emulated.apiserver.registry.hooks.pods import PodHooks
 from clusters.emulated.apiserver.registry.hooks.rbac import BindingHooks, RoleHooks
 from clusters.emulated.apiserver.registry.hooks.services import ServiceHooks
@@ -39,6 +40,7 @@ def hooks(needs: HookDependencies) -> dict[str, Hooks]:
         "pods": PodHooks(),
         "namespaces": NamespaceHooks(),
         "events": EventHooks(),
+        "persistentvolumes": PersistentVolumeHooks(),
         "replicationcontrollers": ReplicationControllerHooks(),
         "jobs.batch": JobHooks(),
         "services": ServiceHooks(cluster_ips, node_ports, needs.loopback),

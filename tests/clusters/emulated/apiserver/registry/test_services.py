@@ -31,7 +31,7 @@ def test_a_service_gets_a_cluster_ip_that_an_address_object_holds(api: BlockingA
 def test_addresses_given_out_leave_the_static_range_alone(api: BlockingApi) -> None:
     given = [api.create(SERVICES, service(f"s{number}"))["spec"]["clusterIP"] for number in range(20)]
     assert len(set(given)) == 20
-    assert all(ipaddress.ip_address(each) > ipaddress.ip_address("10.96.1.0") for each in given)
+    assert all(ipaddress.IPv4Address(each) > ipaddress.IPv4Address("10.96.1.0") for each in given)
 
 
 def test_deleting_gives_the_address_back(api: BlockingApi, refused: Any) -> None:
