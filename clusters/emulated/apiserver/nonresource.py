@@ -45,7 +45,7 @@ class NonResource:
                     raise errors.generic(405)
                 return response
             known = path.split("/")[1:3]
-            if known[0] == "api" or (len(known) > 1 and known[1] in self.server.registry.groups()):
+            if known[0] == "api" or (len(known) > 1 and self.server.registry.is_built_in(known[1])):
                 raise errors.generic(404)
             return respond.page_not_found(request)
         response = await self.health.answer(request)

@@ -53,8 +53,10 @@ _EVERYTHING = Selection(None, None, None)
 def _check_fields(served: Served, fields: fieldselectors.FieldSelector) -> None:
     known = served.rules.selectable_fields({"metadata": {}})
     for term in fields.terms:
+        if served.struct is None and term.field == "metadata.namespace" and not served.resource.namespaced:
+            raise errors.bad_request(_unsupported(served, term.field))
         if term.field not in _METADATA_FIELDS and term.field not in known:
-            if known:
+            if known or served.struct is None:
                 raise errors.bad_request(_unsupported(served, term.field))
             raise errors.bad_request(
                 f'{quote(term.field)} is not a known field selector: only "metadata.name", "metadata.namespace"'

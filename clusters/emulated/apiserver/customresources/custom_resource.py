@@ -17,6 +17,7 @@ from clusters.emulated.apiserver.customresources.columns import printer
 from clusters.emulated.apiserver.customresources.go_numbers import as_go_reads
 from clusters.emulated.apiserver.customresources.object_meta import coerce_embedded, read_metadata
 from clusters.emulated.apiserver.customresources.rules import custom_resource_rules
+from clusters.emulated.apiserver.customresources.scale import CustomScale
 from clusters.emulated.apiserver.customresources.structural import Structural, apply_defaults, drop_nulls, prune
 from clusters.emulated.apiserver.registry.resources import Resource, Subresource, kube_version_order
 from clusters.emulated.apiserver.registry.served import Conversion
@@ -48,6 +49,7 @@ class CustomResource:
     ) -> None:
         spec, names = crd["spec"], crd["status"]["acceptedNames"]
         self.group: str = spec["group"]
+        self._spec: Object = spec
         self.version = version
         self._object_meta = object_meta
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -77,9 +79,8 @@ class CustomResource:
         return self._apply_type
 
     @property
-    def scale_paths(self) -> Mapping[str, Any] | None:
-        """specReplicasPath, statusReplicasPath and labelSelectorPath, if there is a scale subresource."""
-        return self.rules.scale
+    def scalable(self) -> CustomScale | None:
+        return None if self.rules.scale is None else CustomScale(self._spec, self.rules.scale)
 
     def openapi_schema(self) -> Object | None:
         """The schema as the definition has it, for publishing."""

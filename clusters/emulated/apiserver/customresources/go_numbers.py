@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 _INT64 = 2**63
+_JSON_INTEGER_MAX = 2**53 - 1
 
 
 def go_float(value: int | float) -> str:
@@ -21,6 +22,14 @@ def go_float(value: int | float) -> str:
         head = text[0] + (f".{text[1:]}" if len(text) > 1 else "")
         return f"{minus}{head}e{'-' if point < 0 else '+'}{abs(point):02d}"
     return minus + (f"{Decimal(text).scaleb(exponent):f}")
+
+
+def is_json_integer(value: float) -> bool:
+    """Whether a float is a whole number, up to rounding, that JSON can hold exactly."""
+    if abs(value) > _JSON_INTEGER_MAX:
+        return False
+    whole = float(int(value))
+    return value == whole or abs(value - whole) / (abs(value) + abs(whole)) < 1e-9
 
 
 def as_go_reads(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from clusters.emulated.apiserver.customresources.correlation import Correlation
 from clusters.emulated.apiserver.customresources.formats import check_of
-from clusters.emulated.apiserver.customresources.go_numbers import go_float
+from clusters.emulated.apiserver.customresources.go_numbers import go_float, is_json_integer
 from clusters.kube.field import (
     FieldError,
     child,
@@ -22,13 +22,14 @@ from clusters.kube.field import (
     too_many,
     type_invalid,
 )
-from clusters.kube.gostring import quote, to_json
+from clusters.kube.gostring import Verbatim, quote, to_json
 
 Schema = Mapping[str, Any]
 Build = Callable[[str], FieldError]
 
 NO_PATH = "<nil>"
 _INT32, _INT64 = 2**31, 2**63
+_FLOAT32_MAX = 3.4028234663852886e38
 
 
 class Result:
@@ -141,7 +142,7 @@ class SchemaValidator:
                 result.matches += 1
             return
         found, found_format = _type_of(value)
-        integral = found == "number" and value.is_integer() and "integer" in types
+        integral = found == "number" and is_json_integer(value) and "integer" in types
         widened = found == "integer" and "number" in types
         if form and found not in ("string", "array"):
             lower = form == "int64" and found_format == "int32"
@@ -190,7 +191,8 @@ class SchemaValidator:
     @staticmethod
     def _refuse(value: Any, name: str, why: str, result: Result) -> None:
         text = f"{name} in body {why}"
-        result.add(text, lambda path: invalid(_at(path, name), value, text))
+        shown = Verbatim(go_float(value)) if value.__class__ is float else value
+        result.add(text, lambda path: invalid(_at(path, name), shown, text))
 
     @staticmethod
     def _refuse_whole(text: str, result: Result) -> None:
@@ -204,13 +206,13 @@ class SchemaValidator:
         if multiple is not None:
             self._check_multiple(value, multiple, name, result)
         if lowest is not None:
-            limit = int(lowest) if value.__class__ is int else lowest
+            limit = int(lowest) if value.__class__ is int else float(lowest)
             exclusive = bool(schema.get("exclusiveMinimum"))
             if value < limit or (exclusive and value == limit):
                 how = "greater than" if exclusive else "greater than or equal to"
                 self._refuse(value, name, f"should be {how} {go_float(limit)}", result)
         if highest is not None:
-            limit = int(highest) if value.__class__ is int else highest
+            limit = int(highest) if value.__class__ is int else float(highest)
             exclusive = bool(schema.get("exclusiveMaximum"))
             if value > limit or (exclusive and value == limit):
                 how = "less than" if exclusive else "less than or equal to"
@@ -218,6 +220,8 @@ class SchemaValidator:
 
     def _check_range(self, value: int | float, what: str, name: str, result: Result) -> None:
         if self._number_type != "integer":
+            if self._format == "float" and abs(value) > _FLOAT32_MAX:
+                self._refuse_whole(f"{what} value must be of type number with format float in {name}", result)
             return
         limit = _INT32 if self._format == "int32" else _INT64
         if value != int(value) or not -limit <= value < limit:
@@ -236,8 +240,8 @@ class SchemaValidator:
             self._refuse_factor(multiple, name, result)
             return
         times = 1 / multiple * value if multiple < 1 else value / multiple
-        if abs(times - round(times)) > 1e-9 * max(1.0, abs(times)):
-            self._refuse(value, name, f"should be a multiple of {go_float(multiple)}", result)
+        if not is_json_integer(times):
+            self._refuse(value, name, f"should be a multiple of {go_float(float(multiple))}", result)
 
     @staticmethod
     def _refuse_factor(factor: int | float, name: str, result: Result) -> None:

@@ -55,6 +55,9 @@ class CustomResourceRules(KindRules):
         # What the last validation tolerated because it was so before; asked for right after it.
         self._tolerated: list[str] = []
 
+    def tolerated(self) -> list[str]:
+        return self._tolerated
+
     # Create
 
     def prepare_create(self, obj: Object) -> None:
@@ -103,7 +106,7 @@ class CustomResourceRules(KindRules):
         return errors + self._rule_errors(errors, obj, old, correlation)
 
     def warnings_update(self, obj: Object, old: Object) -> list[str]:
-        return self._tolerated + _finalizer_warnings(obj, old)
+        return _finalizer_warnings(obj, old)
 
     # Status
 
@@ -176,7 +179,7 @@ class CustomResourceRules(KindRules):
         errors = _replicas_errors(obj, self.scale["statusReplicasPath"])
         selector_path = self.scale.get("labelSelectorPath")
         if selector_path:
-            value, problem = _nested(obj, selector_path, str, "string")
+            value, problem = nested(obj, selector_path, str, "string")
             if problem:
                 errors.append(invalid(selector_path, "", problem))
         return errors
@@ -227,7 +230,7 @@ def _selected(path: JsonPath | None, obj: Object) -> str:
     return go_float(value) if isinstance(value, (int, float)) else str(value)
 
 
-def _nested(obj: Object, json_path: str, wanted: type, go_name: str) -> tuple[Any, str]:
+def nested(obj: Object, json_path: str, wanted: type, go_name: str) -> tuple[Any, str]:
     """(the value or None, why it cannot be read), as Go's unstructured accessors say it."""
     value: Any = obj
     steps = json_path.removeprefix(".").split(".")
@@ -246,7 +249,7 @@ def _nested(obj: Object, json_path: str, wanted: type, go_name: str) -> tuple[An
 
 
 def _replicas_errors(obj: Object, json_path: str) -> list[FieldError]:
-    value, problem = _nested(obj, json_path, int, "int64")
+    value, problem = nested(obj, json_path, int, "int64")
     if problem:
         return [invalid(json_path, 0, problem)]
     if value is not None and value < 0:

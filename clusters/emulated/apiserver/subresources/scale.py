@@ -47,6 +47,9 @@ class Scalable(Protocol):
     def set_replicas(self, obj: Object, replicas: int) -> None:
         """Changes `obj`, a private copy."""
 
+    def check_readable(self, obj: Object) -> None:
+        """Refuses to show the scale of something that has none."""
+
 
 class WorkloadScale:
     """The built-in workloads: all have their replicas in spec and status."""
@@ -66,6 +69,9 @@ class WorkloadScale:
 
     def set_replicas(self, obj: Object, replicas: int) -> None:
         obj["spec"]["replicas"] = replicas
+
+    def check_readable(self, obj: Object) -> None:
+        """Workloads always have replicas."""
 
 
 _APPS = WorkloadScale("apps/v1beta1", "apps/v1beta2", "apps/v1", "extensions/v1beta1")
@@ -103,6 +109,9 @@ class ScaleSubresource:
             raise store_failure(error) from error
         if found is None:
             raise errors.not_found(info.group_resource, info.name)
+        if served.conversion is not None:
+            found = await served.conversion.load(found)
+        scalable.check_readable(found.object)
         return Stored.of(self._kind.finish(scale_of(found.object, scalable)), found.revision)
 
 
@@ -157,7 +166,7 @@ class _ScaleWriter(Writer):
         scale = await make(self._kind.finish(before))
         metadata, name = scale["metadata"], old["metadata"]["name"]
         replicas = (scale.get("spec") or {}).get("replicas") or 0
-        if replicas < 0:
+        if replicas < 0 and self._parent.struct is not None:  # Custom resources are asked as a whole.
             raise errors.invalid("Scale.autoscaling", name, [invalid("spec.replicas", replicas, NEGATIVE)])
         uid, found = metadata.get("uid"), old["metadata"].get("uid")
         if uid and uid != found:

@@ -88,6 +88,10 @@ class KindRules:
     def warnings_update(self, obj: Object, old: Object) -> list[str]:
         return []
 
+    def tolerated(self) -> Sequence[str]:
+        """Warnings about what the last validation let pass only because it was so before."""
+        return ()
+
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         """What a field selector can ask for, beyond metadata.name and metadata.namespace."""
         return {}

@@ -262,7 +262,9 @@ class _Stream:
             kind = {"kind": "Table", "apiVersion": f"meta.k8s.io/{self.media.as_version}"}
             return {**kind, "metadata": metadata, "columnDefinitions": None, "rows": None}
         obj = {"kind": resource.kind, "apiVersion": resource.group_version, "metadata": metadata}
-        return dict(sorted(obj.items())) if self.served.struct is None else shape(self.served.struct, obj)
+        if self.served.struct is not None:
+            return shape(self.served.struct, obj)
+        return {**dict(sorted(obj.items())), "metadata": dict(sorted(metadata.items()))}
 
 
 def _framed(kind: str, body: bytes) -> bytes:
