@@ -43,6 +43,7 @@ class AdmissionWiring:
             equivalents=self.equivalents,
             resource_for_kind=self.resource_for_kind,
             object_type=self.object_type,
+            make_caller=server.metrics.webhook_caller,
         )
 
     async def authorize(

@@ -16,6 +16,7 @@ from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
 from clusters.emulated.apiserver.media.negotiation import negotiate_error
+from clusters.emulated.apiserver.metrics.requests import READ_ONLY_VERBS, RequestMetrics
 from clusters.emulated.apiserver.request import Request, RequestInfo
 from clusters.emulated.apiserver.request_info import RequestInfoError, request_info
 from clusters.emulated.clock import Clock, Randomness
@@ -36,22 +37,33 @@ log = logging.getLogger(__name__)
 
 class Chain:
     def __init__(
-        self, handlers: Sequence[Handler], clock: Clock, randomness: Randomness, audit: AuditLog | None = None
+        self,
+        handlers: Sequence[Handler],
+        clock: Clock,
+        randomness: Randomness,
+        audit: AuditLog | None = None,
+        metrics: RequestMetrics | None = None,
     ) -> None:
         self.handlers = tuple(handlers)
         self._audit = audit
+        self._metrics = metrics or RequestMetrics(clock)
         self._clock = clock
         self._randomness = randomness
 
     async def __call__(self, http: HttpRequest) -> HttpResponse:
         request = self._received(http)
+        in_flight = self._metrics.in_flight
+        writes = request.info.verb not in READ_ONLY_VERBS
+        in_flight[writes] += 1
         try:
             response = await (self._run(request) if _is_long_running(request) else self._run_in_time(request))
             response.headers += request.closing_headers
+            self._metrics.answered(request, response, request.deadline_s - REQUEST_TIMEOUT_S)
             if self._audit is not None:
                 self._audit.answered(request, response)
             return response
         finally:
+            in_flight[writes] -= 1
             request.finish()
 
     def _received(self, http: HttpRequest) -> Request:

@@ -77,6 +77,14 @@ class Health:
             return respond.text(request, 500, "internal server error: reason withheld\n")
         return await self._all(request, endpoint, checks)
 
+    async def states(self) -> list[tuple[str, str, bool]]:
+        """Every check as (endpoint, name, passes), for the metrics."""
+        return [
+            (endpoint, name, await check())
+            for endpoint, checks in self._endpoints.items()
+            for name, check in checks.items()
+        ]
+
     async def _all(self, request: Request, endpoint: str, checks: dict[str, Check]) -> HttpResponse:
         excluded = {text for value in request.query.get("exclude", ()) for text in value.split(",") if text}
         lines: list[str] = []

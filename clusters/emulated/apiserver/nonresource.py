@@ -59,9 +59,7 @@ class NonResource:
 
             return OpenApi.of(self.server).answer(request)
         if path in ("/metrics", "/metrics/slis"):
-            from clusters.emulated.apiserver.metrics import answer
-
-            return await answer(self.server, request)
+            return await self.server.metrics.answer(self.server, request)
         return None
 
     def _issuer(self, request: Request, path: str) -> HttpResponse | None:

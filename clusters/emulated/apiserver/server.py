@@ -28,6 +28,7 @@ from clusters.emulated.apiserver.customresources.following import CustomResource
 from clusters.emulated.apiserver.dispatch import Dispatcher
 from clusters.emulated.apiserver.flowcontrol import FlowControl
 from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
+from clusters.emulated.apiserver.metrics import Metrics
 from clusters.emulated.apiserver.nonresource import NonResource
 from clusters.emulated.apiserver.registry.registry import Registry
 from clusters.emulated.apiserver.registry.served import Served
@@ -76,6 +77,7 @@ class ApiServer:
         self.options = options
         self.catalogue = Catalogue.of(options.version)
         self.registry = Registry(options.version, self.catalogue, RULES)
+        self.metrics = Metrics(clock)
         self.storages: dict[str, ResourceStorage] = {}
         for served in self.registry:
             self.add_storage(served)
@@ -115,6 +117,7 @@ class ApiServer:
             clock,
             randomness,
             options.audit,
+            self.metrics.requests,
         )
 
     async def __call__(self, http: HttpRequest) -> HttpResponse:
@@ -147,7 +150,8 @@ class ApiServer:
             cache: WatchCache[Stored] = WatchCache(
                 self.store, served.storage_prefix, Stored.from_key_value, self.clock
             )
-            storage = ResourceStorage(self.store, cache, served.storage_prefix)
+            measured = self.metrics.store.of(self.store, served.storage_resource)
+            storage = ResourceStorage(measured, cache, served.storage_prefix)
             self.storages[served.storage_resource] = storage
         return storage
 

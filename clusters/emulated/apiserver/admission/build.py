@@ -7,7 +7,7 @@ OwnerReferencesPermissionEnforcement and the like; `extra` takes any of your own
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from clusters.emulated.apiserver.admission.attributes import AdmissionPlugin
 from clusters.emulated.apiserver.admission.authorizing import Authorize
@@ -94,6 +94,7 @@ def build_chain(
     resource_for_kind: ResourceForKind = no_param_kinds,
     object_type: ObjectTypeFor = built_in_type,
     pod_security_exemptions: Exemptions | None = None,
+    make_caller: Callable[..., WebhookCaller] = WebhookCaller,
     extra: Sequence[AdmissionPlugin] = (),
 ) -> AdmissionChain:
     """The default plugins plus NodeRestriction.
@@ -107,9 +108,10 @@ def build_chain(
       decoded and defaulted again; `equivalents`: other groups and versions of a resource;
     - `resource_for_kind`: which resource serves a policy's paramKind;
     - `object_type`: how fields of a kind merge, for ApplyConfiguration mutations;
+    - `make_caller`: who calls webhooks, e.g. one that counts;
     - `extra`: plugins of your own, run after the built-in ones and before policies.
     """
-    caller = WebhookCaller(outbound, resolve_service, clock, randomness)
+    caller = make_caller(outbound, resolve_service, clock, randomness)
     parameters = Parameters(objects, resource_for_kind, convert)
     merge = ConfigurationMerger(object_type)
     return AdmissionChain(

@@ -87,7 +87,8 @@ class Serving:
         )
         await cache.start()
         old = server.storages.get(name)
-        server.storages[name] = ResourceStorage(server.store, cache, versions[0].storage_prefix)
+        measured = server.metrics.store.of(server.store, name)
+        server.storages[name] = ResourceStorage(measured, cache, versions[0].storage_prefix)
         if old is not None:
             old.cache.stop()
         made = _Served(

@@ -186,11 +186,11 @@ class FlowControl:
         self.schemas = [*schemas, masters, everyone]
 
     def _share_out(self) -> None:
-        """Seats in proportion to the shares, rounded up; what may be lent, to the nearest."""
+        """Seats in proportion to the shares, rounded up; what may be lent, to the nearest, a half up."""
         shares = sum(level.shares for level in self.levels.values()) or 1
         for level in self.levels.values():
             level.limit = math.ceil(self._concurrency_limit * level.shares / shares)
-            level.lendable = round(level.limit * level.lendable_percent / 100)
+            level.lendable = math.floor(level.limit * level.lendable_percent / 100 + 0.5)
             if level.waiting:
                 level.dispatch(level.current_limit(self._limited))
 
