@@ -186,14 +186,15 @@ def _check_kind(served: Served, group: str, version: str, kind: str, catalogue: 
             f"the API version in the data ({group_version}) does not match the expected API version "
             f"({expected.group_version})"
         )
-    internal = f"{_internal_package(expected.group)}.{expected.kind}"
+    internal = f"{internal_package(expected.group)}.{expected.kind}"
     text = f"converting ({known.go_name}) to ({internal}): unknown conversion"
     raise _cannot_be_handled(kind, version, expected.kind, text)
 
 
-def _internal_package(group: str) -> str:
+def internal_package(group: str) -> str:
     """The Go package of a group's internal types: `core`, `apps`, `rbac`, `networking`."""
-    return {"rbac.authorization.k8s.io": "rbac", "": "core"}.get(group, group.partition(".")[0])
+    odd = {"rbac.authorization.k8s.io": "rbac", "events.k8s.io": "core", "": "core"}
+    return odd.get(group) or group.partition(".")[0]
 
 
 def _unrecognized(kind: str, problem: str, data: bytes) -> errors.StatusError:

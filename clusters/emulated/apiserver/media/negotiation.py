@@ -46,6 +46,13 @@ class NotProduced(NotAcceptable):
         )
 
 
+def no_such_stream() -> NotAcceptable:
+    """406 to a watch in a form that has no streams: YAML."""
+    return NotAcceptable(
+        406, "NotAcceptable", f"only the following media types are accepted: {_PRODUCED_STREAMS}"
+    )
+
+
 @lru_cache(maxsize=512)
 def negotiate(accept: str, *, transforms: bool = True) -> MediaType:
     """The best form of a built-in kind for an Accept header; raises NotAcceptable."""

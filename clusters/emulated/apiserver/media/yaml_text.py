@@ -187,9 +187,8 @@ def dumps(value: Any) -> bytes:
     """YAML with sorted keys, as `kubectl -o yaml` and an Accept of application/yaml show it."""
     import yaml
 
-    return yaml.dump(
-        value, Dumper=_dumper(), default_flow_style=False, sort_keys=True, allow_unicode=True, width=1_000_000
-    ).encode()
+    dumped: str = yaml.dump(value, Dumper=_dumper(), default_flow_style=False, sort_keys=True, allow_unicode=True)
+    return dumped.encode()
 
 
 def _dumper() -> Any:
@@ -198,8 +197,15 @@ def _dumper() -> Any:
     class Dumper(yaml.SafeDumper):
         """Texts with line breaks as blocks; a class of its own, because representers belong to the class."""
 
+    def is_ambiguous(dumper: Any, value: str) -> bool:
+        """Whether a reader would take the bare text for something else: a number, a time, a boolean."""
+        if value in _BOOLEANS or value in _NULLS or _FLOAT.fullmatch(value) or _INT.fullmatch(value):
+            return True
+        tag: str = dumper.resolve(yaml.ScalarNode, value, (True, False))
+        return tag.rpartition(":")[2] in ("int", "float", "timestamp", "merge", "null", "bool")
+
     def text(dumper: Any, value: str) -> Any:
-        style = "|" if "\n" in value else ('"' if value in _BOOLEANS else None)
+        style = "|" if "\n" in value else '"' if is_ambiguous(dumper, value) else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, text)

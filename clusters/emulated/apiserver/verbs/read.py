@@ -8,6 +8,7 @@ import orjson
 
 from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.http import HttpResponse
+from clusters.emulated.apiserver.media.body import internal_package
 from clusters.emulated.apiserver.media.negotiation import MediaType
 from clusters.emulated.apiserver.options import ListOptions, first
 from clusters.emulated.apiserver.registry.served import Served
@@ -55,7 +56,7 @@ def one(
         return respond.obj(request, status, shown, media)
     if media.as_kind == "PartialObjectMetadata":
         return respond.obj(request, status, partial(stored.object, media.as_version), media)
-    raise _cannot_convert(media, "an object")
+    raise _cannot_convert(media, served, "not a list")
 
 
 def partial(obj: Object, version: str) -> Object:
@@ -103,7 +104,7 @@ def many(
             "items": items,
         }
         return respond.obj(request, 200, shown, media)
-    raise _cannot_convert(media, "a list")
+    raise _cannot_convert(media, served, "a list")
 
 
 def listed(
@@ -131,7 +132,13 @@ def list_body(served: Served, items: list[Stored], metadata: Object) -> bytes:
     return b"".join((head_bytes, b',"items":[', b",".join([item(each) for each in items]), b"],", tail))
 
 
-def _cannot_convert(media: MediaType, what: str) -> errors.StatusError:
+def _cannot_convert(media: MediaType, served: Served, what: str) -> errors.StatusError:
+    """The client asks for the metadata of one object where there is a list, or the other way round."""
+    resource = served.resource
+    kind = resource.list_kind if what == "a list" else resource.kind
+    go_type = f"{internal_package(resource.group)}.{kind}"
+    if served.struct is None:
+        go_type = f"unstructured.Unstructured{'List' if what == 'a list' else ''}"
     return errors.StatusError(
-        406, "NotAcceptable", f"{what} cannot be shown as {media.as_kind}.{media.as_version}.meta.k8s.io"
+        406, "NotAcceptable", f"you requested {media.as_kind}, but the requested object is {what} (*{go_type})"
     )

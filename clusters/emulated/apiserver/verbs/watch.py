@@ -13,7 +13,7 @@ import orjson
 
 from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.http import HttpResponse, StreamWriter, frame_chunk
-from clusters.emulated.apiserver.media.negotiation import MediaType
+from clusters.emulated.apiserver.media.negotiation import MediaType, no_such_stream
 from clusters.emulated.apiserver.options import ListOptions
 from clusters.emulated.apiserver.registry.served import Served
 from clusters.emulated.apiserver.registry.storage import (
@@ -48,6 +48,8 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 def watch(
     request: Request, served: Served, services: Services, options: ListOptions, media: MediaType
 ) -> HttpResponse:
+    if media.yaml:
+        raise no_such_stream()
     selection = Selection.of(served, options)
     if request.info.name:
         selection = selection.named(request.info.name)
@@ -60,9 +62,7 @@ def watch(
     if timeout_s <= 0:
         timeout_s = TIMEOUT_MIN_S * (1 + services.randomness.fraction())
     stream = _Stream(request, served, services, storage, options, selection, media, timeout_s)
-    content_type = "application/yaml" if media.yaml else "application/json"
-    if media.protobuf:
-        content_type = f"{respond.PROTOBUF};stream=watch"
+    content_type = f"{respond.PROTOBUF};stream=watch" if media.protobuf else "application/json"
     headers = [*request.response_headers, ("Content-Type", content_type)]
     return HttpResponse(200, headers, stream=stream.run)
 
