@@ -118,6 +118,7 @@ class Chain:
         except errors.StatusError as error:
             return respond.error(request, error, negotiate_error(request.http.headers.get("accept") or ""))
         except Exception:
+            request.failed = True
             log.exception("request %s %s failed in a way that nobody foresaw", request.http.method, request.http.target)
             return respond.error(request, errors.internal("an unexpected error; the server's log has its trace"))
         raise AssertionError("the last handler of the chain always answers")

@@ -71,6 +71,8 @@ class Request:
     response_headers: list[tuple[str, str]] = field(default_factory=list)
     #: Headers that come after all others (Go writes them in alphabetical order).
     closing_headers: tuple[tuple[str, str], ...] = ()
+    #: It ended in an exception that nobody foresaw; the audit log calls that a panic.
+    failed: bool = False
     #: Why the URL itself cannot be served; the chain answers with it.
     problem: StatusError | None = None
     #: Called once the request is over, in any way: seats to give back, spans to close.

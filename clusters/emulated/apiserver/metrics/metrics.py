@@ -201,6 +201,9 @@ class Metrics:
         from clusters.emulated.apiserver.metrics.process import process_gauges
         from clusters.emulated.apiserver.nonresource import version_info
 
+        audit = server.options.audit
+        events = 0 if audit is None else audit.count
+        page.counter("apiserver_audit_event_total", "[ALPHA] Events of the audit log.", [({}, events)])
         info = version_info(server.options.version)
         names = {
             "build_date": "buildDate", "compiler": "compiler", "git_commit": "gitCommit", "git_tree_state":
