@@ -84,8 +84,9 @@ async def measure(server: Server, scale: float) -> Figures:
 def in_process() -> dict[str, float]:
     """Imports and clusters inside one process, as a test run pays for them."""
     code = (
-        "import time; t=time.perf_counter(); from clusters.emulated.cluster import EmulatedCluster; c=EmulatedCluster();"
-        "a=time.perf_counter()-t; c.close(); n=20; t=time.perf_counter();\n"
+        "import time; t=time.perf_counter()\n"
+        "from clusters.emulated.cluster import EmulatedCluster\n"
+        "c=EmulatedCluster(); a=time.perf_counter()-t; c.close(); n=20; t=time.perf_counter();\n"
         "for _ in range(n): EmulatedCluster().close()\n"
         "print(a, (time.perf_counter()-t)/n)"
     )

@@ -88,12 +88,15 @@ def real(etcd: str, apiserver: str) -> Iterator[Server]:
             (folder / file).write_bytes(content)
         client, peer, port = _free_port(), _free_port(), _free_port()
         began_s = time.perf_counter()
-        with _process(_etcd_command(etcd, folder, client, peer), folder / "etcd.log"):
-            with _process(_apiserver_command(apiserver, folder, client, port), folder / "apiserver.log") as pid:
-                tls = pki.client_context(pki.admin)
-                _wait_ready(f"https://127.0.0.1:{port}/readyz", tls, folder / "apiserver.log")
-                start_s = time.perf_counter() - began_s
-                yield Server("real", f"https://127.0.0.1:{port}", tls, start_s, pid)
+        log = folder / "apiserver.log"
+        with (
+            _process(_etcd_command(etcd, folder, client, peer), folder / "etcd.log"),
+            _process(_apiserver_command(apiserver, folder, client, port), log) as pid,
+        ):
+            tls = pki.client_context(pki.admin)
+            _wait_ready(f"https://127.0.0.1:{port}/readyz", tls, log)
+            start_s = time.perf_counter() - began_s
+            yield Server("real", f"https://127.0.0.1:{port}", tls, start_s, pid)
 
 
 def _etcd_command(etcd: str, folder: Path, client: int, peer: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from functools import partial
 from urllib.parse import urlsplit
 
 from benchmarks.load import Call, run
@@ -33,13 +34,17 @@ class _Watcher(asyncio.Protocol):
             self.heard.set_result(time.perf_counter())
 
 
+def _always(call: Call, number: int) -> Call:
+    return call
+
+
 async def _open(url: str, tls: ssl.SSLContext, path: str, count: int) -> list[_Watcher]:
     parts = urlsplit(url)
     loop = asyncio.get_running_loop()
     watchers = []
     for _ in range(count):
         _, watcher = await loop.create_connection(
-            lambda: _Watcher(path, parts.netloc), parts.hostname, parts.port, ssl=tls
+            lambda: _Watcher(path, parts.netloc), parts.hostname or "127.0.0.1", parts.port or 443, ssl=tls
         )
         watchers.append(watcher)
     await asyncio.gather(*(watcher.opened for watcher in watchers))
@@ -59,7 +64,7 @@ async def fan_out_ms(
         body = b'{"data":{"k":"%d"}}' % number
         began_s = time.perf_counter()
         change = Call("PATCH", f"{collection}/{name}", body, "application/merge-patch+json")
-        writing = asyncio.ensure_future(run(url, lambda _: change, connections=1, requests=1, tls=tls))
+        writing = asyncio.ensure_future(run(url, partial(_always, change), connections=1, requests=1, tls=tls))
         heard = await asyncio.gather(*(watcher.heard for watcher in opened))
         took_ms.append((max(heard) - began_s) * 1000)
         await writing
