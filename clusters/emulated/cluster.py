@@ -10,18 +10,25 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from clusters.emulated.client.blocking import BlockingApi
+from clusters.emulated.clock import Clock, RealClock, VirtualClock
+from clusters.emulated.components import Components
 from clusters.emulated.control_plane import ControlPlane, ControlPlaneOptions
+from clusters.emulated.history import History
 from clusters.emulated.levers import Levers
+from clusters.emulated.store.embedded import EmbeddedStore
 from clusters.emulated.transport.https import new_event_loop
 from clusters.emulated.transport.kubeconfig import write_kubeconfig
 
 T = TypeVar("T")
+
+_LOOK_EVERY_S = 0.05
 
 
 class EmulatedCluster:
@@ -29,11 +36,29 @@ class EmulatedCluster:
 
     backend = "emulated"
 
-    def __init__(self, options: ControlPlaneOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: ControlPlaneOptions | None = None,
+        *,
+        clock: Clock | Literal["real", "virtual"] | None = None,
+        seed: int | None = None,
+        components: bool = False,
+        nodes: Sequence[str] = (),
+    ) -> None:
+        """`clock` and `seed` go before those of the options. With `components`, controllers and scheduler run,
+        and kubelets of these `nodes`."""
+        options = replace(options) if options is not None else ControlPlaneOptions()
+        if clock is not None:
+            options.clock = _clock(clock)
+        if seed is not None:
+            options.seed = seed
         self.plane = ControlPlane(options)
+        self.clock = self.plane.clock
         self.version = f"v{self.plane.options.version}"
         self.seed = self.plane.randomness.seed
-        self._loop = new_event_loop()
+        self._components: Components | None = None
+        self._nodes = nodes
+        self._loop = self.clock.loop if isinstance(self.clock, VirtualClock) else new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="kaput-cluster", daemon=True)
         self._thread.start()
         self._kubeconfig: Path | None = None
@@ -41,13 +66,47 @@ class EmulatedCluster:
         self._closed = False
         try:
             self.run(self.plane.start())
+            if components:
+                self.run(self.components.start())
         except BaseException:
             self.close()
             raise
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Carries out a coroutine in the cluster's loop and waits for it."""
+        if isinstance(self.clock, VirtualClock):
+            return self.clock.run(work)
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def wait_until(self, predicate: Callable[[], bool], within_s: float) -> None:
+        """Waits, in cluster time, until the predicate is true; `TimeoutError` if it is not so within `within_s`.
+
+        In virtual time it is asked whenever something was stored, and every second.
+        """
+        clock = self.clock
+        if isinstance(clock, VirtualClock):
+            store = self.plane.store
+            assert isinstance(store, EmbeddedStore), "virtual time goes with the embedded store"
+            clock.wait_until(predicate, within_s, version=lambda: store.revision)
+            return
+        deadline_s = clock.monotonic_s() + within_s
+        while not predicate():
+            if clock.monotonic_s() >= deadline_s:
+                raise TimeoutError(f"still not so after {within_s:g} s of cluster time")
+            self.run(clock.sleep(_LOOK_EVERY_S))
+
+    @property
+    def history(self) -> History | None:
+        """Kept in virtual time, or where the options ask for it."""
+        return self.plane.history
+
+    @property
+    def components(self) -> Components:
+        """Controllers, scheduler and kubelets; its methods are for `run`: `cluster.run(cluster.components.stop())`."""
+        if self._components is None:
+            self._components = Components(self.plane, self._nodes)
+            self.plane.at_stop(self._components.stop)
+        return self._components
 
     @property
     def api(self) -> BlockingApi:
@@ -90,3 +149,12 @@ class EmulatedCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _clock(clock: Clock | Literal["real", "virtual"]) -> Clock:
+    if clock == "virtual":
+        return VirtualClock()
+    if clock == "real":
+        return RealClock()
+    assert not isinstance(clock, str), f"there is no clock {clock!r}; there are real and virtual"
+    return clock

@@ -23,13 +23,14 @@ from typing import Any
 from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.authentication.jwt import SigningKey
 from clusters.emulated.apiserver.bootstrap import Control, cluster_objects, shared_objects
-from clusters.emulated.apiserver.http import HttpRequest, HttpResponse
+from clusters.emulated.apiserver.http import Handler, HttpRequest, HttpResponse
 from clusters.emulated.apiserver.registry.registry import Registry
 from clusters.emulated.apiserver.registry.stored import storage_form
 from clusters.emulated.apiserver.server import ApiServer, ServerOptions
 from clusters.emulated.apiserver.validation.kinds import RULES
-from clusters.emulated.clock import Clock, Randomness, RealClock
+from clusters.emulated.clock import Clock, Randomness, RealClock, VirtualClock
 from clusters.emulated.data_directory import DataDirectory
+from clusters.emulated.history import History
 from clusters.emulated.store.compactor import Compactor
 from clusters.emulated.store.embedded import EmbeddedStore
 from clusters.emulated.store.errors import KeyExists
@@ -59,6 +60,8 @@ class ControlPlaneOptions:
     seed: int | None = None
     #: One line of JSON per request goes here.
     audit_log: Path | None = None
+    #: Whether to keep `ControlPlane.history`; with virtual time it is kept in any case.
+    history: bool = False
 
 
 class ControlPlane:
@@ -68,6 +71,10 @@ class ControlPlane:
         self.options = options or ControlPlaneOptions()
         self.clock = self.options.clock
         self.randomness = Randomness(self.options.seed)
+        #: Of commits and requests since `start()`; None unless it is asked for.
+        self.history: History | None = None
+        if self.options.history or isinstance(self.clock, VirtualClock):
+            self.history = History(self.clock)
         self.replicas: list[ApiServer] = []
         self.listeners: list[HttpsServer] = []
         self.pki: Pki
@@ -90,6 +97,9 @@ class ControlPlane:
         self.store = await self._open_store()
         self._ends.push_async_callback(self.store.close)
         await self._fill_if_empty()
+        if self.history is not None:
+            assert isinstance(self.store, EmbeddedStore), "only the embedded store can be followed commit by commit"
+            self.store.subscribe("/", 0, self.history.committed)
         compactor = Compactor(self.store, self.clock)
         compactor.start()
         self._ends.push_async_callback(compactor.stop)
@@ -143,8 +153,9 @@ class ControlPlane:
         return front
 
     @property
-    def handler(self) -> ApiServer | RoundRobin:
-        return self.replicas[0] if len(self.replicas) == 1 else RoundRobin(self.replicas)
+    def handler(self) -> Handler:
+        handler: Handler = self.replicas[0] if len(self.replicas) == 1 else RoundRobin(self.replicas)
+        return handler if self.history is None else self.history.recorded(handler)
 
     @property
     def server_url(self) -> str:
@@ -155,7 +166,8 @@ class ControlPlane:
 
     def _trust(self) -> Pki:
         if self._data is None:
-            return Pki.create(self.clock.now_s())
+            # The cluster's time decides about its clients' certificates, that of the machine about the server's.
+            return Pki.create(self.clock.now_s(), also_s=RealClock().now_s())
         return Pki.load_or_create(self._data.pki, self.clock.now_s())
 
     def _server_options(self) -> ServerOptions:
@@ -165,10 +177,17 @@ class ControlPlane:
             front_proxy_ca_pem=self.pki.front_proxy_ca.certificate_pem,
             signing_key=SigningKey.from_pem(self.pki.service_account.private_pem),
             audit=self._audit,
+            front_proxy_client=self._front_proxy_client,
         )
+
+    def _front_proxy_client(self) -> tuple[bytes, bytes]:
+        credential = self.pki.front_proxy_ca.client("front-proxy-client")
+        return credential.certificate_pem, credential.key_pem
 
     async def _open_store(self) -> Store:
         if self.options.store == "etcd":
+            if isinstance(self.clock, VirtualClock):
+                raise ValueError("a real etcd lives in real time: take the embedded store, or another clock")
             # Only where one is asked for: the client of a real etcd is 15 ms of imports.
             from clusters.emulated.store.etcd import EtcdStore
             from clusters.emulated.store.etcd_process import EtcdProcess
@@ -179,7 +198,7 @@ class ControlPlane:
             return EtcdStore(etcd.host, etcd.port, self.clock)
         if self._data is not None:
             return EmbeddedStore(self.clock, data_dir=self._data.store)
-        return (await _SHARED.store(self.options.version)).fork(self.clock)
+        return (await _SHARED.store(self.options.version, self.clock)).fork(self.clock)
 
     async def _fill_if_empty(self) -> None:
         """What the api-server itself creates in a store that has not served a cluster before."""
@@ -219,14 +238,17 @@ class _SharedState:
     """The state every fresh cluster begins with, built once per process and version, then forked."""
 
     def __init__(self) -> None:
-        self._stores: dict[str, EmbeddedStore] = {}
+        self._stores: dict[tuple[str, float], EmbeddedStore] = {}
 
-    async def store(self, version: str) -> EmbeddedStore:
-        base = self._stores.get(version)
+    async def store(self, version: str, clock: Clock) -> EmbeddedStore:
+        # Where time begins at a fixed instant, everything does: the same dates and uids in every process.
+        virtual = isinstance(clock, VirtualClock)
+        key = (version, clock.now_s() if virtual else 0.0)
+        base = self._stores.get(key)
         if base is None:
             base = EmbeddedStore(RealClock())
-            await fill_shared(base, version, RealClock(), Randomness())
-            self._stores[version] = base
+            await fill_shared(base, version, clock if virtual else RealClock(), Randomness(0 if virtual else None))
+            self._stores[key] = base
         return base
 
 

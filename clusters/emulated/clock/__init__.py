@@ -6,5 +6,6 @@ Every component is handed a `Clock` and a `Randomness`; nothing else in the tree
 
 from clusters.emulated.clock.clock import Clock, RealClock, ScaledClock
 from clusters.emulated.clock.randomness import Randomness
+from clusters.emulated.clock.virtual import VirtualClock
 
-__all__ = ["Clock", "Randomness", "RealClock", "ScaledClock"]
+__all__ = ["Clock", "Randomness", "RealClock", "ScaledClock", "VirtualClock"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -19,6 +20,10 @@ class Clock(Protocol):
     async def sleep(self, delay_s: float) -> None: ...
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle: ...
+
+    def io(self) -> AbstractContextManager[None]:
+        """Around waiting for something real (a socket, a disk): virtual time stands still meanwhile."""
+        ...
 
 
 class RealClock:
@@ -35,6 +40,9 @@ class RealClock:
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(delay_s, callback)
+
+    def io(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class ScaledClock:
@@ -61,6 +69,9 @@ class ScaledClock:
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(delay_s / self._factor, callback)
+
+    def io(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def rfc3339(unix_s: float) -> str:

@@ -90,6 +90,7 @@ class OutboundClient:
 
     def __init__(self, clock: Clock, user_agent: str = "kube-apiserver-admission") -> None:
         self._clock = clock
+        self.io = clock.io
         self._user_agent = user_agent
         self._idle: dict[_Target, list[_Idle]] = {}
         self._contexts: dict[tuple[bytes, bytes], ssl.SSLContext] = {}
@@ -135,14 +136,16 @@ class OutboundClient:
         url: str,
         *,
         headers: Sequence[tuple[str, str]] = (),
+        body: bytes = b"",
         trust: Trust = Trust(),
+        resolve: Resolve | None = None,
         timeout_s: float | None = None,
     ) -> AsyncIterator[StreamedResponse]:
         """A response whose body is read as it comes, e.g. a watch; leaving the block closes its connection.
 
         `timeout_s` is for the head alone. Redirects are not followed.
         """
-        call = _Call(self, method, url, list(headers), b"", trust, None, _STREAM_CHUNK_BYTES_MAX, False)
+        call = _Call(self, method, url, list(headers), body, trust, resolve, _STREAM_CHUNK_BYTES_MAX, False)
 
         def overrun() -> OutboundError:
             return UrlError(method, url, DeadlineExceededError("context deadline exceeded"))
@@ -192,7 +195,7 @@ class OutboundClient:
         else:
             address = Address(target.host, target.port)
         async with Deadline(self._clock, _DIAL_TIMEOUT_S, lambda: DialError(f"dial tcp {address}: i/o timeout")):
-            stream = await dial(address)
+            stream = await dial(address, self.io)
         if target.scheme != "https":
             return Wire(stream)
         trust = target.trust
@@ -204,7 +207,8 @@ class OutboundClient:
                 _TLS_HANDSHAKE_TIMEOUT_S,
                 lambda: HandshakeError("net/http: TLS handshake timeout"),
             ):
-                await wire.handshake()
+                with self.io():
+                    await wire.handshake()
             if not trust.insecure:
                 self._verify(wire, trust, server_name)
             # In TLS 1.3 the server refuses our certificate after the handshake. Two turns of the loop (one to
@@ -320,7 +324,8 @@ class _Call:
             try:
                 wire.write(self.client.head(self.method, self.url, self.headers, self.body) + self.body)
                 reader = ResponseReader(wire, self.body_bytes_max)
-                return wire, reader, await reader.head()
+                with self.client.io():
+                    return wire, reader, await reader.head()
             except ConnectionBrokenError:
                 wire.close()
                 if not (reused and self.method in _REPLAYABLE):
@@ -333,9 +338,10 @@ class _Call:
         self.in_body = False
         wire.write(self.client.head(self.method, self.url, self.headers, self.body) + self.body)
         reader = ResponseReader(wire, self.body_bytes_max)
-        head = await reader.head()
-        self.in_body = True
-        body = await reader.body(head, self.method)
+        with self.client.io():
+            head = await reader.head()
+            self.in_body = True
+            body = await reader.body(head, self.method)
         if reader.keeps_alive:
             self.client.keep(target, wire)
         else:

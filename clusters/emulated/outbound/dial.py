@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -97,11 +98,12 @@ class ByteStream(asyncio.Protocol):
         self._transport.close()
 
 
-async def dial(address: Address) -> ByteStream:
+async def dial(address: Address, io: Callable[[], AbstractContextManager[None]] = nullcontext) -> ByteStream:
     """Connects, trying each address of a name in turn; the error is that of the first, as in Go.
 
     An emulated cluster lives on this machine alone: it connects to loopback and to nothing else. Any other
     address is one that never answers, as behind a firewall that drops packets; the caller's deadline ends it.
+    `io` is entered only while something real is waited for (`Clock.io`).
     """
     loop = asyncio.get_running_loop()
     first_error: DialError | None = None
@@ -109,7 +111,8 @@ async def dial(address: Address) -> ByteStream:
         if not ip_address(host).is_loopback:
             await loop.create_future()
         try:
-            _, stream = await loop.create_connection(ByteStream, host, address.port)
+            with io():
+                _, stream = await loop.create_connection(ByteStream, host, address.port)
         except OSError as error:
             shown = address.shown or join_host_port(host, address.port)
             first_error = first_error or DialError(f"dial tcp {shown}: {system_call_text('connect', error)}")

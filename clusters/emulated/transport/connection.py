@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
 
 from clusters.emulated.apiserver.http import LAST_CHUNK, Closed, HttpRequest, HttpResponse
@@ -37,6 +38,7 @@ class Connection(asyncio.Protocol):
         "_drained",
         "_head",
         "_head_begun",
+        "_io",
         "_leaf",
         "_linger",
         "_loop",
@@ -74,6 +76,7 @@ class Connection(asyncio.Protocol):
         self._drained: asyncio.Future[None] | None = None
         self._linger = False
         self._head_begun = True
+        self._io: AbstractContextManager[None] | None = None
         self.busy = False
         self.deadline_s = self._loop.time() + server.limits.header_timeout_s
 
@@ -84,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         host, port = transport.get_extra_info("peername")[:2]
         self._remote = f"{host}:{port}"
+        self._incoming(True)
         self._server.opened(self)
 
     def data_received(self, data: bytes) -> None:
@@ -114,6 +118,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._incoming(False)
         self._closed.close()
         if self._upgraded is not None:
             self._upgraded.ended()
@@ -172,6 +177,7 @@ class Connection(asyncio.Protocol):
         if request is not None:
             self._dispatch(request)
             return
+        self._incoming(True)
         limits = self._server.limits
         if reader.in_body:
             if not in_body:
@@ -183,6 +189,20 @@ class Connection(asyncio.Protocol):
             self._head_begun = True
             self.deadline_s = self._loop.time() + limits.header_timeout_s
 
+    def _incoming(self, expected: bool) -> None:
+        """Tells the clock whether a request is on its way in: a virtual one stands still meanwhile.
+
+        It is from connecting on, through the handshake, until the first request is there, and whenever a part
+        of a further one has come. A client that stays silent afterwards is idle.
+        """
+        if expected:
+            if self._io is None and self._server.io is not None:
+                self._io = self._server.io()
+                self._io.__enter__()
+        elif self._io is not None:
+            io, self._io = self._io, None
+            io.__exit__(None, None, None)
+
     # From requests to responses.
 
     def _dispatch(self, received: ReceivedRequest) -> None:
@@ -190,6 +210,8 @@ class Connection(asyncio.Protocol):
         self.busy = True
         self._head_begun = False
         self.deadline_s = _NEVER
+        if self._io is not None:
+            self._incoming(False)
         server = self._server
         server.requests_total += 1
         # The rest of a body that was too large cannot be told from a next request.
@@ -373,6 +395,7 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._linger = True
+        self._incoming(False)
         self._reader.buffer = b""
         self.busy = True
         self.deadline_s = _NEVER

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from clusters.emulated.apiserver.http import Handler, HttpRequest, HttpResponse
-from clusters.emulated.clock import Clock, RealClock
+from clusters.emulated.clock import Clock, RealClock, ScaledClock
 from clusters.emulated.transport.connection import Connection
 from clusters.emulated.transport.response_head import DateLine
 
@@ -77,6 +77,8 @@ class HttpsServer:
         self.serve: Handler = handler
         self.loop: asyncio.AbstractEventLoop
         self._clock = clock or RealClock()
+        #: Entered by connections while a request is on its way in; None where nobody asks.
+        self.io = None if isinstance(self._clock, RealClock | ScaledClock) else self._clock.io
         self._connections: set[Connection] = set()
         self._listener: socket.socket | None = None
         self._accepting: set[asyncio.Task[object]] = set()

@@ -52,6 +52,14 @@ class Validity:
         """Valid now. It begins an hour ago, for clients whose clock is a little behind."""
         return cls(now_s - _HOUR_S, now_s + years * _YEAR_S)
 
+    def including(self, moment_s: float | None) -> Validity:
+        """Lengthened so that it holds an hour before and a year after this moment too."""
+        if moment_s is None:
+            return self
+        return Validity(
+            min(self.not_before_s, moment_s - _HOUR_S), max(self.not_after_s, moment_s + _YEAR_S)
+        )
+
     @classmethod
     def expired(cls, now_s: float, ago_s: float = _HOUR_S) -> Validity:
         return cls(now_s - _YEAR_S, now_s - ago_s)
@@ -199,9 +207,21 @@ class Pki:
     service_account: SigningKey
 
     @classmethod
-    def create(cls, now_s: float, extra_names: Sequence[str] = (), extra_addresses: Sequence[str] = ()) -> Pki:
-        ca, front_proxy_ca = CertificateAuthority("kubernetes", now_s), CertificateAuthority("front-proxy-ca", now_s)
-        return cls.issue(ca, front_proxy_ca, SigningKey.create(), extra_names, extra_addresses)
+    def create(
+        cls,
+        now_s: float,
+        extra_names: Sequence[str] = (),
+        extra_addresses: Sequence[str] = (),
+        *,
+        also_s: float | None = None,
+    ) -> Pki:
+        """`also_s` is another time at which the CA and the serving certificate have to be good: that of clients
+        who do not live in the cluster's time."""
+        validity = Validity.current(now_s, 10.0).including(also_s)
+        ca = CertificateAuthority("kubernetes", now_s, validity)
+        front_proxy_ca = CertificateAuthority("front-proxy-ca", now_s)
+        serving = Validity.current(now_s).including(also_s)
+        return cls.issue(ca, front_proxy_ca, SigningKey.create(), extra_names, extra_addresses, serving)
 
     @classmethod
     def issue(
@@ -211,12 +231,18 @@ class Pki:
         service_account: SigningKey,
         extra_names: Sequence[str] = (),
         extra_addresses: Sequence[str] = (),
+        serving_validity: Validity | None = None,
     ) -> Pki:
         """New serving and admin certificates under these authorities."""
         return cls(
             ca=ca,
             front_proxy_ca=front_proxy_ca,
-            serving=ca.server("kube-apiserver", (*SERVING_NAMES, *extra_names), (*SERVING_ADDRESSES, *extra_addresses)),
+            serving=ca.server(
+                "kube-apiserver",
+                (*SERVING_NAMES, *extra_names),
+                (*SERVING_ADDRESSES, *extra_addresses),
+                validity=serving_validity,
+            ),
             admin=ca.client("kubernetes-admin", ("system:masters",)),
             service_account=service_account,
         )

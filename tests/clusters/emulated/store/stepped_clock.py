@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 YIELDS = 12  # turns of the loop that let everything runnable run before time moves on
 
@@ -27,6 +28,9 @@ class SteppedClock:
         self._count += 1
         heapq.heappush(self._timers, (due_s, self._count, handle))
         return handle
+
+    def io(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def sleep(self, delay_s: float) -> None:
         woken = asyncio.get_running_loop().create_future()

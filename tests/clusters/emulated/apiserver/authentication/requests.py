@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from clusters.emulated.apiserver.http import Headers, HttpRequest
 from clusters.emulated.apiserver.request import Request
@@ -28,6 +29,9 @@ class SetClock:
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         raise AssertionError("nothing here waits")
+
+    def io(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def request(
