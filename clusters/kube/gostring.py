@@ -50,3 +50,11 @@ class Verbatim(str):
     """A value that is already printed as Go prints it: field errors show it without quotes."""
 
     __slots__ = ()
+
+
+def html_escaped(encoded: bytes) -> bytes:
+    """JSON as Go's encoder writes it: `<`, `>` and `&` can only stand inside strings, where they are escaped."""
+    for character, escape in ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026")):
+        if character in encoded:
+            encoded = encoded.replace(character, escape)
+    return encoded

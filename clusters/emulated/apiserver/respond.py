@@ -12,6 +12,7 @@ from clusters.emulated.apiserver.media import yaml_text
 from clusters.emulated.apiserver.media.negotiation import PLAIN, MediaType
 from clusters.emulated.apiserver.request import Request
 from clusters.kube.errors import StatusError
+from clusters.kube.gostring import html_escaped
 
 Object = dict[str, Any]
 
@@ -49,7 +50,7 @@ def obj(request: Request, status: int, value: Object, media: MediaType = PLAIN) 
         from clusters.emulated.apiserver.media import protobuf_answer  # Only protobuf clients pay for it.
 
         return protobuf_body(request, status, protobuf_answer.enveloped(value))
-    return json_body(request, status, orjson.dumps(value), media)
+    return json_body(request, status, html_escaped(orjson.dumps(value)), media)
 
 
 def protobuf_body(request: Request, status: int, body: bytes) -> HttpResponse:

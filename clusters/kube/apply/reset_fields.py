@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from clusters.kube.apply.fieldset import SELF, FieldSet, from_paths, recursive_difference
+from clusters.kube.apply.fieldset import FieldSet, from_paths, recursive_difference
 from clusters.kube.apply.ownership import Filter
 
 _STATUS = (("f:status",),)
@@ -53,43 +53,9 @@ def excluding(fields: FieldSet) -> Filter:
     return lambda found: recursive_difference(found, fields) if found else found
 
 
-#: Stands for every element of a list.
-_EACH = "*"
-
-
-def only(pattern: FieldSet) -> Filter:
-    """Leaves only what the pattern leads to: `only({"f:spec": {"f:ephemeralContainers": {}}})`."""
-    return lambda found: _only(found, pattern)
-
-
-def _only(found: FieldSet, pattern: FieldSet) -> FieldSet:
-    if not pattern:
-        return found
-    kept: FieldSet = {}
-    for element, node in found.items():
-        below = pattern.get(element, pattern.get(_EACH))
-        if element == SELF or (below is not None and not node):
-            kept[element] = node
-        elif below is not None:
-            rest = _only(node, below)
-            if rest:
-                kept[element] = {} if len(rest) == 1 and SELF in rest else rest
-    return kept
-
-
-_RESIZED: FieldSet = {_EACH: {"f:resources": {}, "f:resizePolicy": {}}}
-_ONLY: dict[tuple[str, str, str], FieldSet] = {
-    ("", "pods", "ephemeralcontainers"): {"f:spec": {"f:ephemeralContainers": {}}},
-    ("", "pods", "resize"): {"f:spec": {"f:containers": _RESIZED, "f:initContainers": _RESIZED}},
-}
-
-
 @cache
 def reset_fields(group: str, resource: str, subresource: str) -> Filter | None:
     """The filter of a built-in endpoint, None if it resets nothing."""
-    pattern = _ONLY.get((group, resource, subresource))
-    if pattern is not None:
-        return only(pattern)
     paths = _OTHERS.get((group, resource, subresource), ())
     if (group, resource) in _PLAIN or (group, resource) in _WITH_METADATA:
         of_status = _SPEC if (group, resource) in _PLAIN else _METADATA_AND_SPEC

@@ -18,6 +18,7 @@ from clusters.emulated.store.keys import resource_prefix
 from clusters.kube.apply.object_type import ObjectType
 from clusters.kube.apply.ownership import Filter
 from clusters.kube.apply.reset_fields import reset_fields
+from clusters.kube.gostring import html_escaped
 from clusters.kube.schema import Struct, decode, shape
 
 Object = dict[str, Any]
@@ -146,7 +147,7 @@ class BuiltIn:
 
     def body(self, stored: Stored) -> bytes:
         form = self.resource.group_version
-        return stored.cached(form) or stored.keep(form, orjson.dumps(self.to_version(stored.object)))
+        return stored.cached(form) or stored.keep(form, html_escaped(orjson.dumps(self.to_version(stored.object))))
 
     def item(self, stored: Stored) -> bytes:
         # Go leaves kind and apiVersion out of the items of a typed list.

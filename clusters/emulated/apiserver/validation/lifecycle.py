@@ -7,15 +7,10 @@ generation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from clusters.emulated.apiserver.validation.fields import equal
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
-
-ResetFields = Mapping[str, Sequence[tuple[str, ...]]]
-STATUS_ONLY_THROUGH_STATUS: ResetFields = {"": (("status",),), "status": (("spec",),)}
-STATUS_WITHOUT_METADATA: ResetFields = {"": (("status",),), "status": (("metadata",), ("spec",))}
 
 
 class LifecycleRules(KindRules):

@@ -69,27 +69,42 @@ def create_errors(rules: KindRules, obj: Object, namespaced: bool) -> list[Field
     if rules.validates_metadata:
         errors = rules.validate_create(obj)
     else:
-        errors = validate_metadata(obj, namespaced, rules.validate_name)
-        errors += rules.validate_create(obj)
+        errors = _whole_metadata(rules, obj, namespaced) + rules.validate_create(obj)
     return errors or validate_generic_metadata(obj, namespaced)
 
 
 def update_errors(rules: KindRules, obj: Object, old: Object, namespaced: bool) -> list[FieldError]:
-    """All that refuses an update through the main endpoint. A kind that checks the whole object again on update
-    does so in its `validate_update`, with `validate_metadata`."""
+    """All that refuses an update through the main endpoint."""
     errors = validate_generic_metadata(obj, namespaced)
     errors += _object_meta_update(obj.get("metadata") or {}, old.get("metadata") or {})
     if not rules.validates_metadata:
-        errors += validate_metadata_update(obj, old)
+        errors += _own_metadata_check(rules, rules.metadata_on_update, obj, old, namespaced)
     return errors + rules.validate_update(obj, old)
+
+
+def _own_metadata_check(
+    rules: KindRules, check: str, obj: Object, old: Object, namespaced: bool
+) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if check in ("update", "both"):
+        checks = validate_metadata_update if rules.checks_finalizer_names else object_meta_update_errors
+        errors += checks(obj, old)
+    if check in ("whole", "both"):
+        errors += _whole_metadata(rules, obj, namespaced)
+    return errors
+
+
+def _whole_metadata(rules: KindRules, obj: Object, namespaced: bool) -> list[FieldError]:
+    if rules.checks_finalizer_names:
+        return validate_metadata(obj, namespaced, rules.validate_name)
+    return object_meta_errors(obj.get("metadata") or {}, namespaced, rules.validate_name)
 
 
 def status_errors(rules: KindRules, obj: Object, old: Object, namespaced: bool) -> list[FieldError]:
     """All that refuses an update through the status subresource."""
     errors = validate_generic_metadata(obj, namespaced)
     errors += _object_meta_update(obj.get("metadata") or {}, old.get("metadata") or {})
-    if rules.checks_finalizer_names:
-        errors += validate_metadata_update(obj, old)
+    errors += _own_metadata_check(rules, rules.metadata_on_status, obj, old, namespaced)
     return errors + rules.validate_status(obj, old)
 
 

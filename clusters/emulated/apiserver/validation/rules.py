@@ -16,7 +16,7 @@ and for an update (PUT, or PATCH after the patch is applied):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from clusters.kube.field import FieldError
@@ -37,13 +37,14 @@ class KindRules:
     allow_unconditional_update: ClassVar[bool] = True
     #: The kind checks metadata itself, in its own order: the caller does not.
     validates_metadata: ClassVar[bool] = False
-    #: A finalizer must be one that Kubernetes knows or have a prefix; custom resources are only warned.
+    #: A finalizer must be one that Kubernetes knows or have a prefix: not in groups that were split from the core.
     checks_finalizer_names: ClassVar[bool] = True
+    #: What an update through the main endpoint, and through status, checks of metadata beyond what is asked of
+    #: every kind: what may not change (`update`), a whole ObjectMeta (`whole`), `both`, or `nothing`.
+    metadata_on_update: ClassVar[str] = "update"
+    metadata_on_status: ClassVar[str] = "update"
     #: Top-level fields whose change bumps metadata.generation; empty means the kind has no generation.
     generation_fields: ClassVar[tuple[str, ...]] = ()
-    #: Per endpoint ("" is the main one, "status" the subresource): the field paths a write through it
-    #: cannot set. Server-side apply does not let a manager own them there.
-    reset_fields: ClassVar[Mapping[str, Sequence[tuple[str, ...]]]] = {}
 
     def default(self, obj: Object) -> None:
         """Fill in what the API defaults when decoding (SetDefaults_…)."""

@@ -24,6 +24,8 @@ _DENY_AND_WARN = (
 
 class MutatingAdmissionPolicyBindingRules(LifecycleRules):
     group, kind = GROUP, "MutatingAdmissionPolicyBinding"
+    checks_finalizer_names = False
+    metadata_on_update = "whole"
     generation_fields = ("spec",)
     allow_unconditional_update = False
 

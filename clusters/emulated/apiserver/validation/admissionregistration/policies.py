@@ -17,7 +17,7 @@ from clusters.emulated.apiserver.validation.admissionregistration.rules_with_ope
 from clusters.emulated.apiserver.validation.admissionregistration.webhooks import GROUP, static_suffix_warnings
 from clusters.emulated.apiserver.validation.conditions import condition_errors
 from clusters.emulated.apiserver.validation.fields import equal, named
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, duplicate, index, invalid, not_supported, required
@@ -43,6 +43,8 @@ _RESERVED = frozenset(
 
 class _PolicyRules(LifecycleRules):
     group = GROUP
+    checks_finalizer_names = False
+    metadata_on_update = "whole"
     generation_fields = ("spec",)
     allow_unconditional_update = False
 
@@ -62,7 +64,6 @@ class _PolicyRules(LifecycleRules):
 class ValidatingAdmissionPolicyRules(_PolicyRules):
     kind = "ValidatingAdmissionPolicy"
     zero_status = ()
-    reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 
     def validate_create(self, obj: Object) -> list[FieldError]:

@@ -49,6 +49,8 @@ class _Asked(NamedTuple):
 
 class ValidatingWebhookConfigurationRules(LifecycleRules):
     group, kind = GROUP, "ValidatingWebhookConfiguration"
+    checks_finalizer_names = False
+    metadata_on_update = "whole"
     generation_fields = ("webhooks",)
     allow_unconditional_update = False
     mutating: ClassVar[bool] = False

@@ -25,7 +25,7 @@ from clusters.emulated.apiserver.validation.apiextensions.naming import (
 from clusters.emulated.apiserver.validation.apiextensions.openapischema import openapi_schema_errors
 from clusters.emulated.apiserver.validation.apiextensions.structural import structural_errors, unsupported
 from clusters.emulated.apiserver.validation.fields import equal, unchanged
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, forbidden, index, invalid, not_supported, required
@@ -46,10 +46,10 @@ _LIFTED = ("subresources", "schema", "additionalPrinterColumns", "selectableFiel
 class CustomResourceDefinitionRules(LifecycleRules):
     group, kind = "apiextensions.k8s.io", "CustomResourceDefinition"
     generation_fields = ("spec",)
-    reset_fields = STATUS_ONLY_THROUGH_STATUS
     allow_unconditional_update = False
     # The name must be made of the spec's plural and group, so the object as a whole is needed to judge it.
     validates_metadata = True
+    checks_finalizer_names = False
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})
@@ -76,7 +76,7 @@ class CustomResourceDefinitionRules(LifecycleRules):
         _remember_storage_version(obj, only_if_none=False)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
-        from clusters.emulated.apiserver.validation.metadata import validate_metadata
+        from clusters.emulated.apiserver.validation.metadata import object_meta_errors
 
         spec = obj.get("spec") or {}
         wanted = f"{(spec.get('names') or {}).get('plural') or ''}.{spec.get('group') or ''}"
@@ -85,15 +85,15 @@ class CustomResourceDefinitionRules(LifecycleRules):
             texts = names.dns_subdomain(name, prefix)
             return texts if name == wanted else [*texts, 'must be spec.names.plural+"."+spec.group']
 
-        errors = validate_metadata(obj, False, name_texts)
+        errors = object_meta_errors(obj.get("metadata") or {}, False, name_texts)
         errors += _spec_errors(spec, known_review_version=True)
         return errors + _whole_errors(obj, None)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from clusters.emulated.apiserver.validation.metadata import validate_metadata_update
+        from clusters.emulated.apiserver.validation.metadata import object_meta_update_errors
 
         spec, old_spec = obj.get("spec") or {}, old.get("spec") or {}
-        errors = validate_metadata_update(obj, old)
+        errors = object_meta_update_errors(obj, old)
         known = conversion_review_versions_known(old_spec.get("conversion"))
         errors += _spec_errors(spec, known_review_version=known)
         resource, old_resource = spec.get("names") or {}, old_spec.get("names") or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusters.emulated.apiserver.validation.fields import named
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, keep_field
+from clusters.emulated.apiserver.validation.lifecycle import keep_field
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, index, invalid, not_supported, required
@@ -13,10 +13,10 @@ _STATUSES = ("True", "False", "Unknown")
 
 class APIServiceRules(KindRules):
     group, kind = "apiregistration.k8s.io", "APIService"
-    reset_fields = STATUS_WITHOUT_METADATA
     allow_unconditional_update = False
     # The name must be that of the spec's group and version, so the object as a whole is needed to judge it.
     validates_metadata = True
+    checks_finalizer_names = False
 
     def default(self, obj: Object) -> None:
         service = (obj.get("spec") or {}).get("service")
@@ -26,11 +26,11 @@ class APIServiceRules(KindRules):
     def prepare_create(self, obj: Object) -> None:
         obj["status"] = {}
         if (obj.get("spec") or {}).get("service") is None:
-            # The registry puts the time of the write into lastTransitionTime.
+            now = obj["metadata"].get("creationTimestamp")
             obj["status"] = {
                 "conditions": [
                     {
-                        "type": "Available", "status": "True", "lastTransitionTime": None, "reason": "Local",
+                        "type": "Available", "status": "True", "lastTransitionTime": now, "reason": "Local",
                         "message": "Local APIServices are always available",
                     }
                 ]
@@ -46,7 +46,7 @@ class APIServiceRules(KindRules):
             keep_field(metadata, stored, name)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
-        from clusters.emulated.apiserver.validation.metadata import validate_metadata
+        from clusters.emulated.apiserver.validation.metadata import object_meta_errors
 
         spec = obj.get("spec") or {}
         wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
@@ -57,12 +57,12 @@ class APIServiceRules(KindRules):
                 return texts
             return [f'must be `spec.version+"."+spec.group`: "{wanted}"']
 
-        return validate_metadata(obj, False, name_texts) + _spec_errors(spec)
+        return object_meta_errors(obj.get("metadata") or {}, False, name_texts) + _spec_errors(spec)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from clusters.emulated.apiserver.validation.metadata import validate_metadata_update
+        from clusters.emulated.apiserver.validation.metadata import object_meta_update_errors
 
-        return validate_metadata_update(obj, old) + self.validate_create(obj)
+        return object_meta_update_errors(obj, old) + self.validate_create(obj)
 
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
         return [

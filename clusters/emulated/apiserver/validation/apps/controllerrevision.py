@@ -9,6 +9,7 @@ from clusters.kube.field import FieldError, required
 
 class ControllerRevisionRules(KindRules):
     group, kind = "apps", "ControllerRevision"
+    metadata_on_update = "both"
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         errors = nonnegative(obj.get("revision"), "revision")

@@ -49,6 +49,8 @@ class DaemonSetRules(TemplateRules):
             rolling_update.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
         default_template(spec)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations.setdefault(_TEMPLATE_GENERATION, "0")
 
     def prepare_create(self, obj: Object) -> None:
         super().prepare_create(obj)

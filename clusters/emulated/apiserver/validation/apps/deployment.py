@@ -22,18 +22,15 @@ from clusters.emulated.apiserver.validation.fields import (
     nonnegative_fields,
     positive_int_or_percent,
 )
-from clusters.emulated.apiserver.validation.lifecycle import ResetFields, bump_generation, keep_field
+from clusters.emulated.apiserver.validation.lifecycle import bump_generation, keep_field
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube.field import FieldError, forbidden, invalid, not_supported, required
 from clusters.kube.internal import printed
 from clusters.kube.selectors import validate_label_selector
 
-_RESET_FIELDS: ResetFields = {"": (("status",),), "status": (("spec",), ("metadata", "labels"))}
-
 
 class DeploymentRules(TemplateRules):
     group, kind = "apps", "Deployment"
-    reset_fields = _RESET_FIELDS
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

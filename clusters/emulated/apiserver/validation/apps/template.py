@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from clusters.emulated.apiserver.validation.fields import equal
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, child, forbidden, invalid, not_supported, required
@@ -115,7 +115,6 @@ class TemplateRules(LifecycleRules):
 
     zero_status: ClassVar[tuple[tuple[str, Any], ...] | None] = ()
     generation_fields = ("spec",)
-    reset_fields = STATUS_ONLY_THROUGH_STATUS
 
     def prepare_create(self, obj: Object) -> None:
         super().prepare_create(obj)

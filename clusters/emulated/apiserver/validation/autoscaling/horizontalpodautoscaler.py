@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from clusters.emulated.apiserver.validation.autoscaling.metrics import metric_spec_errors
 from clusters.emulated.apiserver.validation.fields import NOT_NEGATIVE, nonnegative_fields, required_named
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, forbidden, index, invalid, not_supported, required
@@ -50,7 +50,6 @@ def _api_version_error(api_version: str, tolerance: ReferenceTolerance) -> str:
 class HorizontalPodAutoscalerRules(LifecycleRules):
     group, kind = "autoscaling", "HorizontalPodAutoscaler"
     zero_status = (("desiredReplicas", 0), ("currentMetrics", None))
-    reset_fields = STATUS_ONLY_THROUGH_STATUS
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

@@ -11,7 +11,7 @@ from clusters.emulated.apiserver.validation.batch.jobspec import (
     job_spec_warnings,
 )
 from clusters.emulated.apiserver.validation.fields import nonnegative_fields
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import cron
 from clusters.kube.field import FieldError, invalid, not_supported, required
@@ -28,9 +28,9 @@ _TZ_WARNING = (
 
 class CronJobRules(LifecycleRules):
     group, kind = "batch", "CronJob"
+    metadata_on_status = "nothing"
     zero_status = ()
     generation_fields = ("spec",)
-    reset_fields = STATUS_ONLY_THROUGH_STATUS
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

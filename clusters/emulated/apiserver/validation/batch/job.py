@@ -30,6 +30,7 @@ _MAX_INT32 = 2**31 - 1
 
 class JobRules(TemplateRules):
     group, kind = "batch", "Job"
+    metadata_on_update = "both"
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

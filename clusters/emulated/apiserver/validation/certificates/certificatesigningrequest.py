@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from clusters.emulated.apiserver.validation.certificates.signername import signer_name_errors
 from clusters.emulated.apiserver.validation.fields import equal
-from clusters.emulated.apiserver.validation.lifecycle import ResetFields, keep_field
+from clusters.emulated.apiserver.validation.lifecycle import keep_field
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
 from clusters.kube.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required
 from clusters.kube.gostring import quote
@@ -48,16 +48,12 @@ class _May(NamedTuple):
     duplicate_usages: bool = False
 
 
-_RESET_FIELDS: ResetFields = {
-    "": (("spec",), ("status",)),
-    "status": (("spec",), ("status", "conditions")),
-    "approval": (("spec",), ("status", "certificate")),
-}
 
 
 class CertificateSigningRequestRules(KindRules):
     group, kind = "certificates.k8s.io", "CertificateSigningRequest"
-    reset_fields = _RESET_FIELDS
+    metadata_on_update = "both"
+    metadata_on_status = "both"
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return []

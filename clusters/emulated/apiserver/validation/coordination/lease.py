@@ -8,6 +8,7 @@ from clusters.kube.field import FieldError, invalid
 
 class LeaseRules(KindRules):
     group, kind = "coordination.k8s.io", "Lease"
+    checks_finalizer_names = False
     allow_create_on_update = True
     allow_unconditional_update = False
 

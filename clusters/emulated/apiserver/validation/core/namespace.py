@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from clusters.emulated.apiserver.validation.lifecycle import keep_field
 from clusters.emulated.apiserver.validation.metadata import (
     kube_finalizer_errors,
@@ -25,9 +23,6 @@ def _finalizer_errors(name: str, path: str) -> list[FieldError]:
 class NamespaceRules(KindRules):
     kind = "Namespace"
     validates_metadata = True
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {
-        "": (("status",),), "status": (("spec",),), "finalize": (("status",),),
-    }  # fmt: skip
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return names.dns_label(name, prefix)

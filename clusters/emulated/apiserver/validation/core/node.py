@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from clusters.emulated.apiserver.validation.lifecycle import keep_field
 from clusters.emulated.apiserver.validation.metadata import validate_metadata, validate_metadata_update
@@ -33,7 +33,6 @@ _NODE_INFO = (
 class NodeRules(KindRules):
     kind = "Node"
     validates_metadata = True
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

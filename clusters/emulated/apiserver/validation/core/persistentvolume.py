@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from clusters.emulated.apiserver.validation import volume_sources as sources
 from clusters.emulated.apiserver.validation.claims import VOLUME_MODES, access_mode_errors, class_name_errors
@@ -178,7 +178,6 @@ def _after_source(spec: Object, path: str, inline: bool) -> list[FieldError]:
 class PersistentVolumeRules(KindRules):
     kind = "PersistentVolume"
     validates_metadata = True
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
 
     def default(self, obj: Object) -> None:
         spec, status = obj.setdefault("spec", {}), obj.setdefault("status", {})

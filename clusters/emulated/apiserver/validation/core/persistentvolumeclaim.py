@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from clusters.emulated.apiserver.validation.claims import claim_spec_errors
 from clusters.emulated.apiserver.validation.lifecycle import keep_field
 from clusters.emulated.apiserver.validation.metadata import validate_metadata
@@ -26,7 +24,6 @@ _RESIZE_STATUSES = (
 
 class PersistentVolumeClaimRules(KindRules):
     kind = "PersistentVolumeClaim"
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
 
     def default(self, obj: Object) -> None:
         status = obj.setdefault("status", {})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from clusters.emulated.apiserver.validation.lifecycle import bump_generation, keep_field
 from clusters.emulated.apiserver.validation.pod import (
     default_pod_template,
@@ -23,7 +21,6 @@ _COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplic
 class ReplicationControllerRules(KindRules):
     kind = "ReplicationController"
     generation_fields = ("spec",)
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
 
     def default(self, obj: Object) -> None:
         spec, metadata = obj.setdefault("spec", {}), obj.setdefault("metadata", {})

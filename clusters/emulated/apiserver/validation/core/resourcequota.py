@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from clusters.emulated.apiserver.validation.lifecycle import keep_field
 from clusters.emulated.apiserver.validation.pod.defaults import default_resource_list
 from clusters.emulated.apiserver.validation.pod.resources import (
@@ -99,7 +97,6 @@ def _scope_selector(spec: Object, hard: Object) -> list[FieldError]:
 
 class ResourceQuotaRules(KindRules):
     kind = "ResourceQuota"
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
 
     def default(self, obj: Object) -> None:
         default_resource_list(obj.setdefault("spec", {}).get("hard"))

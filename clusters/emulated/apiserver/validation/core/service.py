@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from clusters.emulated.apiserver.validation.core.endpoints import PROTOCOLS, endpoint_ip_errors
 from clusters.emulated.apiserver.validation.core.service_ips import (
@@ -51,7 +50,6 @@ class ServiceRules(KindRules):
     kind = "Service"
     allow_create_on_update = True
     validates_metadata = True
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {"": (("status",),), "status": (("spec",),)}
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return names.dns_label(name, prefix)

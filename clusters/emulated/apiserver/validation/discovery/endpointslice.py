@@ -22,6 +22,7 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 
 class EndpointSliceRules(KindRules):
     group, kind = "discovery.k8s.io", "EndpointSlice"
+    metadata_on_update = "whole"
 
     def default(self, obj: Object) -> None:
         for port in obj.get("ports") or ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clusters.emulated.apiserver.validation.fields import equal, named, required_named
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required
@@ -46,9 +46,9 @@ _MANDATORY: dict[str, Object] = {
 
 class FlowSchemaRules(LifecycleRules):
     group, kind = GROUP, "FlowSchema"
+    metadata_on_update = "whole"
     zero_status = ()
     generation_fields = ("spec",)
-    reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 
     def default(self, obj: Object) -> None:

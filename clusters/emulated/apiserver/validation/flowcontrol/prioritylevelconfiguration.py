@@ -6,7 +6,7 @@ import math
 
 from clusters.emulated.apiserver.validation.fields import equal
 from clusters.emulated.apiserver.validation.flowcontrol.flowschema import GROUP, typed_condition_errors
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube.field import FieldError, forbidden, invalid, not_supported, required
 from clusters.kube.internal import printed
@@ -24,9 +24,9 @@ _NOT_NEGATIVE = "must be a non-negative integer"
 
 class PriorityLevelConfigurationRules(LifecycleRules):
     group, kind = GROUP, "PriorityLevelConfiguration"
+    metadata_on_update = "whole"
     zero_status = ()
     generation_fields = ("spec",)
-    reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 
     def default(self, obj: Object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusters.emulated.apiserver.validation.fields import named, required_named, unchanged
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.networking.ingress import GROUP
 from clusters.emulated.apiserver.validation.rules import KindRules, Object
 from clusters.kube import ipaddr, names
@@ -13,6 +13,7 @@ from clusters.kube.internal import printed
 
 class IPAddressRules(KindRules):
     group, kind = GROUP, "IPAddress"
+    metadata_on_update = "both"
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return ipaddr.canonical_ip(name)
@@ -47,7 +48,6 @@ class IPAddressRules(KindRules):
 class ServiceCIDRRules(LifecycleRules):
     group, kind = GROUP, "ServiceCIDR"
     zero_status = ()
-    reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 
     def validate_create(self, obj: Object) -> list[FieldError]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from clusters.emulated.apiserver.validation.domainpath import domain_prefixed_path
 from clusters.emulated.apiserver.validation.fields import named, required_named, unchanged
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube import ipaddr, names
 from clusters.kube.field import FieldError, forbidden, index, invalid, not_supported, required, too_long
@@ -27,9 +27,9 @@ class _Tolerance(NamedTuple):
 
 class IngressRules(LifecycleRules):
     group, kind = GROUP, "Ingress"
+    metadata_on_update = "both"
     zero_status = (("loadBalancer", {}),)
     generation_fields = ("spec",)
-    reset_fields = STATUS_ONLY_THROUGH_STATUS
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         spec = obj.get("spec") or {}
@@ -189,6 +189,7 @@ def _reference_errors(reference: Object, path: str) -> list[FieldError]:
 
 class IngressClassRules(LifecycleRules):
     group, kind = GROUP, "IngressClass"
+    metadata_on_update = "both"
     generation_fields = ("spec",)
 
     def default(self, obj: Object) -> None:

@@ -13,6 +13,8 @@ from clusters.kube.selectors import validate_labels
 
 class RuntimeClassRules(KindRules):
     group, kind = "node.k8s.io", "RuntimeClass"
+    checks_finalizer_names = False
+    metadata_on_update = "both"
     allow_create_on_update = True
     allow_unconditional_update = False
 

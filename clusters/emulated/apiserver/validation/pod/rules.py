@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from clusters.emulated.apiserver.validation.lifecycle import bump_generation, keep_field
 from clusters.emulated.apiserver.validation.metadata import validate_metadata
@@ -36,10 +36,6 @@ from clusters.kube.ipaddr import warnings_for_ip
 class PodRules(KindRules):
     kind = "Pod"
     generation_fields = ("spec",)
-    reset_fields: ClassVar[dict[str, tuple[tuple[str, ...], ...]]] = {
-        "": (("status",),),
-        "status": (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
-    }
 
     def default(self, obj: Object) -> None:
         default_pod(obj)

@@ -8,7 +8,7 @@ from clusters.emulated.apiserver.validation.fields import (
     nonnegative_fields,
     positive_int_or_percent,
 )
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_ONLY_THROUGH_STATUS, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.kube.field import FieldError, child, invalid, not_supported
 from clusters.kube.internal import printed
@@ -19,9 +19,11 @@ _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 class PodDisruptionBudgetRules(LifecycleRules):
     group, kind = "policy", "PodDisruptionBudget"
+    checks_finalizer_names = False
+    metadata_on_update = "nothing"
+    metadata_on_status = "nothing"
     zero_status = (("disruptionsAllowed", 0), ("currentHealthy", 0), ("desiredHealthy", 0), ("expectedPods", 0))
     generation_fields = ("spec",)
-    reset_fields = STATUS_ONLY_THROUGH_STATUS
     allow_unconditional_update = False
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:

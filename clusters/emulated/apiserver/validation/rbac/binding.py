@@ -14,6 +14,7 @@ from clusters.kube.internal import printed
 
 class RoleBindingRules(KindRules):
     group, kind = GROUP, "RoleBinding"
+    metadata_on_update = "both"
     allow_create_on_update = True
     role_kinds: ClassVar[tuple[str, ...]] = ("Role", "ClusterRole")
     namespaced: ClassVar[bool] = True

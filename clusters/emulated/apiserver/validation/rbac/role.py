@@ -12,6 +12,7 @@ GROUP = "rbac.authorization.k8s.io"
 
 class _AnyRoleRules(KindRules):
     group = GROUP
+    metadata_on_update = "both"
     allow_create_on_update = True
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:

@@ -6,7 +6,7 @@ import re
 
 from clusters.emulated.apiserver.validation.conditions import condition_errors
 from clusters.emulated.apiserver.validation.fields import named, unchanged
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.resource.names import (
     CONFIGS_MAX,
     GROUP,
@@ -43,6 +43,7 @@ _is_extended = re.compile(r"(?!requests\.)[^/]+/.+").fullmatch
 
 class DeviceClassRules(LifecycleRules):
     group, kind = GROUP, "DeviceClass"
+    metadata_on_update = "both"
     generation_fields = ("spec",)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -76,8 +77,8 @@ def default_claim_spec(spec: Object) -> None:
 
 class ResourceClaimRules(LifecycleRules):
     group, kind = GROUP, "ResourceClaim"
+    metadata_on_update = "both"
     zero_status = ()
-    reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
 
     def default(self, obj: Object) -> None:
@@ -123,6 +124,7 @@ class ResourceClaimRules(LifecycleRules):
 
 class ResourceClaimTemplateRules(KindRules):
     group, kind = GROUP, "ResourceClaimTemplate"
+    metadata_on_update = "both"
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

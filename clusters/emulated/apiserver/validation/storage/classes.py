@@ -29,6 +29,7 @@ _BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 
 class StorageClassRules(KindRules):
     group, kind = GROUP, "StorageClass"
+    metadata_on_update = "both"
 
     def default(self, obj: Object) -> None:
         obj.setdefault("reclaimPolicy", "Delete")
@@ -118,6 +119,7 @@ def _topology_expression_errors(expression: Object, path: str) -> list[FieldErro
 
 class VolumeAttributesClassRules(KindRules):
     group, kind = GROUP, "VolumeAttributesClass"
+    metadata_on_update = "both"
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         errors = _driver_errors(obj.get("driverName"), "driverName")
@@ -134,6 +136,7 @@ class VolumeAttributesClassRules(KindRules):
 
 class CSIStorageCapacityRules(KindRules):
     group, kind = GROUP, "CSIStorageCapacity"
+    metadata_on_update = "both"
     allow_unconditional_update = False
 
     def validate_create(self, obj: Object) -> list[FieldError]:

@@ -122,6 +122,7 @@ def _token_errors(requests: list[Object] | tuple[()]) -> list[FieldError]:
 
 class CSINodeRules(KindRules):
     group, kind = GROUP, "CSINode"
+    metadata_on_update = "whole"
     allow_unconditional_update = False
 
     def validate_create(self, obj: Object) -> list[FieldError]:

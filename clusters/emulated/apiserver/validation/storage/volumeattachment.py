@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusters.emulated.apiserver.validation.fields import named, unchanged
-from clusters.emulated.apiserver.validation.lifecycle import STATUS_WITHOUT_METADATA, LifecycleRules
+from clusters.emulated.apiserver.validation.lifecycle import LifecycleRules
 from clusters.emulated.apiserver.validation.rules import Object
 from clusters.emulated.apiserver.validation.storage.classes import GROUP
 from clusters.emulated.apiserver.validation.storage.csi import csi_driver_name_errors
@@ -17,8 +17,9 @@ _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolume
 
 class VolumeAttachmentRules(LifecycleRules):
     group, kind = GROUP, "VolumeAttachment"
+    metadata_on_update = "whole"
+    metadata_on_status = "whole"
     zero_status = (("attached", False),)
-    reset_fields = STATUS_WITHOUT_METADATA
     status_keeps_metadata = True
     allow_unconditional_update = False
 
