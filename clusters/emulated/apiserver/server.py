@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from clusters.emulated.apiserver import respond
+from clusters.emulated.apiserver.aggregation.following import Aggregation
 from clusters.emulated.apiserver.admission_wiring import AdmissionWiring
 from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.authentication.authenticator import Anonymous, Authenticator
@@ -63,6 +64,8 @@ class ServerOptions:
     anonymous: Anonymous = field(default_factory=Anonymous)
     service_account_issuer: str = ISSUER
     audit: AuditLog | None = None
+    #: Certificate and key (PEM) with which aggregated api-servers are told who asks; made when first needed.
+    front_proxy_client: Callable[[], tuple[bytes, bytes]] | None = None
     #: The first one's IP family is the default of Services.
     service_cidrs: tuple[str, ...] = ("10.96.0.0/12",)
 
@@ -104,6 +107,7 @@ class ApiServer:
         self.subresources.dispatcher = self.dispatcher
         self.registry_wiring = RegistryWiring(self)
         self.custom_resources = CustomResources(self)
+        self.aggregation = Aggregation(self)
         self.nonresource = NonResource(self)
         self.flow_control = FlowControl(self.storages, clock)
         self.chain = Chain(
@@ -137,6 +141,10 @@ class ApiServer:
     async def route(self, request: Request) -> HttpResponse:
         if "//" in request.http.path:
             return respond.page_not_found(request)  # Authorized as if cleaned, but no route matches it.
+        if self.aggregation.remotes:
+            response = await self.aggregation.proxied(request)
+            if response is not None:
+                return response
         if request.info.is_resource:
             return await self.dispatcher(request)
         return await self.nonresource.answer(request)
@@ -158,12 +166,14 @@ class ApiServer:
     async def start(self) -> None:
         for storage in self.storages.values():
             await storage.cache.start()
+        self.aggregation.start()
         await self.custom_resources.start()
         self.started = True
 
     async def stop(self) -> None:
         self.started = False
         self.custom_resources.stop()
+        self.aggregation.stop()
         for storage in self.storages.values():
             storage.cache.stop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from clusters.emulated.apiserver.customresources.correlation import Correlation, composite_key, keyed
@@ -117,10 +118,8 @@ class RuleTree:
         from clusters.kube.cel import Budget
 
         run = _Run(Budget(OBJECT_BUDGET))
-        try:
+        with suppress(_OutOfBudget):  # What it found until then, and that it stopped, is in the run.
             self._validate(run, "", obj, old, (correlation, None))
-        except _OutOfBudget:
-            pass  # What it found until then, and that it stopped, is in the run.
         return run.errors, run.tolerated
 
     def _compiled(self) -> list[_Rule | str]:

@@ -24,8 +24,9 @@ _AGE = {
 def printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
     """The columns of a version; with none given there is the age. One that cannot be read ends the list."""
     made: list[tuple[Column, JsonPath]] = []
-    for column in columns or (_AGE,):
-        path = column["jsonPath"]
+    chosen: Sequence[Mapping[str, Any]] = columns or (_AGE,)
+    for column in chosen:
+        path: str = column["jsonPath"]
         try:
             parsed = JsonPath.parse(path)
         except JsonPathError:

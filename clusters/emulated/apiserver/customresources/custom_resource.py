@@ -23,6 +23,7 @@ from clusters.emulated.apiserver.registry.resources import Resource, Subresource
 from clusters.emulated.apiserver.registry.served import Conversion
 from clusters.emulated.apiserver.registry.stored import Stored
 from clusters.emulated.apiserver.request import Request
+from clusters.emulated.apiserver.validation.rules import KindRules
 from clusters.emulated.store.keys import resource_prefix
 from clusters.kube import errors
 from clusters.kube.apply.object_type import ObjectType
@@ -55,8 +56,10 @@ class CustomResource:
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         self._schema: Object | None = schema
         namespaced = spec["scope"] == "Namespaced"
-        self.rules = custom_resource_rules(self.group, names["kind"], schema, version, namespaced=namespaced)
-        self.structural: Structural | None = self.rules.structural
+        rules = custom_resource_rules(self.group, names["kind"], schema, version, namespaced=namespaced)
+        self.rules: KindRules = rules
+        self._scale, self._has_status = rules.scale, rules.has_status
+        self.structural: Structural | None = rules.structural
         self.preserves = bool(spec.get("preserveUnknownFields"))
         self.resource = _resource(spec, names, version, VERBS)
         self.is_terminating = is_true(crd, "Terminating")
@@ -80,14 +83,14 @@ class CustomResource:
 
     @property
     def scalable(self) -> CustomScale | None:
-        return None if self.rules.scale is None else CustomScale(self._spec, self.rules.scale)
+        return None if self._scale is None else CustomScale(self._spec, self._scale)
 
     def openapi_schema(self) -> Object | None:
         """The schema as the definition has it, for publishing."""
         return self._schema
 
     def reset_filter(self, endpoint: str) -> Filter | None:
-        return custom_reset_fields(endpoint, self.rules.has_status)
+        return custom_reset_fields(endpoint, self._has_status)
 
     # Shapes
 
@@ -103,7 +106,7 @@ class CustomResource:
         return obj, problems
 
     def _coerce_types(self, obj: Object) -> list[str]:
-        head = {name: obj[name] for name in ("kind", "apiVersion") if name in obj}
+        head: Object = {name: obj[name] for name in ("kind", "apiVersion") if name in obj}
         problems: list[str] = []
         metadata: Object | None = None
         if "metadata" in obj:

@@ -39,6 +39,11 @@ class CustomResources:
         if self._lifecycle is not None:
             self._lifecycle.stop()
 
+    def revisit(self, group: str) -> None:
+        """Something that stands for a group's custom resources has gone: it may have to come back."""
+        if self._lifecycle is not None:
+            self._lifecycle.revisit(group)
+
     def _follow(self) -> None:
         cache = self._server.storages[DEFINITIONS].cache
         items, revision = cache.list(cache.prefix)

@@ -10,7 +10,7 @@ _JSON_INTEGER_MAX = 2**53 - 1
 
 
 def go_float(value: int | float) -> str:
-    """`%v` of a number: integers as they are, floats in the shortest form, with an exponent from 1e+06 on and below 1e-04."""
+    """`%v` of a number: integers as they are, floats in the shortest form, from 1e+06 on with an exponent."""
     if value.__class__ is int:
         return str(value)
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from clusters.emulated.apiserver.aggregation.autoregistration import Autoregistration
 from clusters.emulated.apiserver.customresources import conditions
 from clusters.emulated.apiserver.customresources.custom_resource import is_true
 from clusters.emulated.apiserver.customresources.serving import Serving
@@ -38,6 +39,7 @@ class DefinitionLifecycle:
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self._serving = Serving(server)
+        self._registration = Autoregistration(server)
         self._queue: deque[str] = deque()
         self._worker: asyncio.Task[None] | None = None
         #: When the instances of a definition were deleted, for those that have not all gone yet.
@@ -79,20 +81,31 @@ class DefinitionLifecycle:
     async def _sync(self, name: str) -> None:
         crd = self._definition(name)
         if crd is None:
-            self._gone(name)
+            await self._gone(name)
             return
         self._groups[name] = crd["spec"]["group"]
         for step in (self._name, self._check_schema, self._check_approval, self._establish):
             if await step(crd):
                 return  # Its own change brings it back here.
         await self._serving.serve(crd)
+        await self._registration.sync(crd["spec"]["group"])
         if crd["metadata"].get("deletionTimestamp") and CLEANUP in (crd["metadata"].get("finalizers") or ()):
             await self._clean_up(crd)
 
-    def _gone(self, name: str) -> None:
+    async def _gone(self, name: str) -> None:
         self._serving.stop(name)
         self._cleanups.pop(name, None)
-        self._requeue_group(self._groups.pop(name, ""), name)
+        group = self._groups.get(name, "")
+        if group:
+            await self._registration.sync(group)
+            del self._groups[name]
+            self._requeue_group(group, name)
+
+    def revisit(self, group: str) -> None:
+        """Looks at the definitions of a group again: something of what stands for them has gone."""
+        for name, each in self._groups.items():
+            if each == group:
+                self.enqueue(name)
 
     def _requeue_group(self, group: str, but: str) -> None:
         """A name may have become free: whoever waits for one is looked at again."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from clusters.emulated.apiserver.customresources.cel_rules import rule_tree
 from clusters.emulated.apiserver.customresources.correlation import Correlation
+from clusters.emulated.apiserver.customresources.go_numbers import go_float
 from clusters.emulated.apiserver.customresources.jsonpath import JsonPath, JsonPathError
 from clusters.emulated.apiserver.customresources.list_types import list_errors
 from clusters.emulated.apiserver.customresources.object_meta import embedded_errors
@@ -17,7 +18,6 @@ from clusters.emulated.apiserver.validation.rules import KindRules, Object
 from clusters.kube import names
 from clusters.kube.field import FieldError, invalid
 from clusters.kube.gostring import quote
-from clusters.emulated.apiserver.customresources.go_numbers import go_float
 
 _MAX_INT32 = 2**31 - 1
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
@@ -37,6 +37,7 @@ class CustomResourceRules(KindRules):
     allow_unconditional_update = False
     validates_metadata = True
     checks_finalizer_names = False
+    metadata_on_status = "nothing"
 
     def __init__(
         self, schema: Mapping[str, Any] | None, version: Mapping[str, Any], api_version: str, namespaced: bool
@@ -179,7 +180,7 @@ class CustomResourceRules(KindRules):
         errors = _replicas_errors(obj, self.scale["statusReplicasPath"])
         selector_path = self.scale.get("labelSelectorPath")
         if selector_path:
-            value, problem = nested(obj, selector_path, str, "string")
+            _, problem = nested(obj, selector_path, str, "string")
             if problem:
                 errors.append(invalid(selector_path, "", problem))
         return errors

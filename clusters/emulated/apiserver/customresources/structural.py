@@ -37,9 +37,9 @@ class Structural:
         self.list_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         below = [*self.properties.values(), *(part for part in (self.items, self.additional) if part is not None)]
         #: Whether the walk that applies defaults, embedded metadata or list keys has anything to do down here.
-        self.has_defaults = self.default is not None or any(part.has_defaults for part in below)
-        self.has_embedded = self.embedded or any(part.has_embedded for part in below)
-        self.has_keyed_lists = self.list_type in ("set", "map") or any(part.has_keyed_lists for part in below)
+        self.has_defaults: bool = self.default is not None or any(part.has_defaults for part in below)
+        self.has_embedded: bool = self.embedded or any(part.has_embedded for part in below)
+        self.has_keyed_lists: bool = self.list_type in ("set", "map") or any(part.has_keyed_lists for part in below)
 
     def field(self, name: str) -> Structural | None:
         """The schema of a field, or None where nothing is known of it."""

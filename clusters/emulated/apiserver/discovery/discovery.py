@@ -68,6 +68,8 @@ class Discovery:
         if self._built_for != self._registry.generation:
             self._built_for = self._registry.generation
             self._groups = documents.by_version(self._registry.resources())
+            for (group, version), resources in self._registry.aggregated.items():
+                self._groups.setdefault(group, {})[version] = list(resources)
             self._encoded.clear()
 
     def _root(self, request: Request, prefix: str) -> HttpResponse:
@@ -83,7 +85,9 @@ class Discovery:
     def _aggregated(self, request: Request, prefix: str) -> HttpResponse:
         known = self._encoded.get(prefix)
         if known is None:
-            body = orjson.dumps(documents.aggregated(self._groups, core=prefix == "api")) + b"\n"
+            body = orjson.dumps(
+                documents.aggregated(self._groups, core=prefix == "api", stale=self._registry.stale)
+            ) + b"\n"
             known = self._encoded[prefix] = (body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
         body, etag = known
         headers = [

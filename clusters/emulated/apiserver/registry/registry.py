@@ -44,6 +44,9 @@ class Registry:
         self.generation = 0
         self._resources: dict[tuple[str, str, str], Served] = {}
         self.virtual: dict[tuple[str, str, str], Resource] = {}
+        #: By (group, version): what aggregated api-servers say they have; and those that do not answer.
+        self.aggregated: dict[tuple[str, str], tuple[Resource, ...]] = {}
+        self.stale: frozenset[str] = frozenset()
         #: Built-in resources in discovery's order, stored and virtual.
         self.built_in: tuple[Resource, ...] = built_in(version)
         for resource in self.built_in:
