@@ -185,11 +185,6 @@ class CustomResource:
                 f"({self.api_version})"
             )
 
-    def check_create(self, name: str) -> None:
-        if self.is_terminating:
-            why = "create not allowed while custom resource definition is terminating"
-            raise errors.forbidden(self.resource.group_resource, name, why)
-
 
 def is_true(crd: Object, condition: str) -> bool:
     for each in (crd.get("status") or {}).get("conditions") or ():

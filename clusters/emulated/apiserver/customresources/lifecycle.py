@@ -84,7 +84,7 @@ class DefinitionLifecycle:
             await self._gone(name)
             return
         self._groups[name] = crd["spec"]["group"]
-        for step in (self._name, self._check_schema, self._check_approval, self._establish):
+        for step in (self._check_approval, self._name, self._check_schema, self._establish):
             if await step(crd):
                 return  # Its own change brings it back here.
         await self._serving.serve(crd)

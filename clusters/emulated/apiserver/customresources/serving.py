@@ -38,7 +38,7 @@ class TerminatingHooks(Hooks):
     async def check_write(self, request: Request, obj: Object, old: Object | None) -> None:
         if old is None:
             why = "create not allowed while custom resource definition is terminating"
-            raise errors.forbidden(request.info.group_resource, request.info.name, why)
+            raise errors.forbidden(request.info.group_resource, obj["metadata"].get("name", ""), why)
 
 
 class Serving:

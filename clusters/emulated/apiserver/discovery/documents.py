@@ -89,7 +89,7 @@ def aggregated(
         described = [
             {
                 "version": version,
-                "resources": [_aggregated_row(resource) for resource in resources],
+                **({"resources": [_aggregated_row(resource) for resource in resources]} if resources else {}),
                 "freshness": "Stale" if f"{name}/{version}" in stale else "Current",
             }
             for version, resources in versions.items()

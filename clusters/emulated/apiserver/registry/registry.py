@@ -8,8 +8,10 @@ from typing import Any
 from clusters.emulated.apiserver.registry.resources import Resource, built_in, kube_version_order
 from clusters.emulated.apiserver.registry.served import BuiltIn, Served
 from clusters.emulated.apiserver.validation.rules import KindRules
+from clusters.kube.apply.compare import UntypableError
 from clusters.kube.apply.object_type import ObjectType
 from clusters.kube.apply.ownership import Convert
+from clusters.kube.apply.validation import text
 from clusters.kube.conversion import autoscaling, events
 from clusters.kube.schema import Catalogue
 
@@ -127,6 +129,8 @@ class Registry:
                 if each.storage_resource == served.storage_resource:
                     resource = each.resource
                     if (resource.group, resource.version) == (group, version):
+                        if resource.custom:
+                            return _renamed(obj, api_version, each.apply_type)
                         return each.to_version(served.to_storage(obj)), each.apply_type
             return None
 
@@ -137,3 +141,14 @@ class Registry:
 
     def versions(self, group: str) -> set[str]:
         return {version for each, version, _ in (*self._resources, *self.virtual) if each == group}
+
+
+def _renamed(obj: Object, api_version: str, kind: ObjectType) -> tuple[Object, ObjectType]:
+    """A custom resource in another version as server-side apply sees it: unpruned, so that it may not fit."""
+    if not obj:
+        return obj, kind
+    renamed = {**obj, "apiVersion": api_version}
+    problem = text(kind.root, renamed)
+    if problem is not None:
+        raise UntypableError(problem)
+    return renamed, kind
