@@ -42,7 +42,7 @@ class Definitions:
     """Schemas by name, in the form of OpenAPI v2 (`v2`) and v3 (`v3`), restored when first asked for."""
 
     def __init__(self, version: str, catalogue: Catalogue) -> None:
-        self._raw = _package_definitions(version)
+        self._version = version
         self._catalogue = catalogue
         self._published = published(version)
         self._enums: dict[str, list[Any]] = self._published["enums"]
@@ -50,6 +50,11 @@ class Definitions:
         self._v2: dict[str, Object] = {}
         self._v3: dict[str, Object] = {}
         self._by_kind: dict[tuple[str, str, str], str] | None = None
+
+    @property
+    def _raw(self) -> dict[str, Object]:
+        """Read with the first document: the index needs none of it."""
+        return _package_definitions(self._version)
 
     def name_of(self, group: str, version: str, kind: str) -> str:
         """The schema of a built-in kind, e.g. `io.k8s.api.apps.v1.Deployment`; empty if there is none."""
@@ -110,13 +115,13 @@ class Definitions:
             del schema["type"]
             schema["oneOf"] = [{"type": "integer"}, {"type": "string"}]
         struct = self._struct(name)
-        if struct is not None:
-            for key, value in schema.get("properties", {}).items():
-                field = struct.fields.get(key)
-                if field is not None:
-                    schema["properties"][key] = _with_defaults(value, field)
-                if f"{name}#{key}" in self._defaults:
-                    schema["properties"][key]["default"] = self._defaults[f"{name}#{key}"]
+        properties: dict[str, Object] = schema.get("properties", {})
+        for key, value in properties.items():
+            field = None if struct is None else struct.fields.get(key)
+            if field is not None:
+                properties[key] = _with_defaults(value, field)
+            if f"{name}#{key}" in self._defaults:
+                properties[key]["default"] = self._defaults[f"{name}#{key}"]
         return schema
 
     def _struct(self, name: str) -> Struct | None:

@@ -153,7 +153,7 @@ class OpenApi:
         self._returns_deleted = frozenset(
             (each.resource.group, each.resource.plural) for each in registry if each.returns_deleted_object
         )
-        groups = sorted({group for group, _ in self._by_version})
+        groups = sorted({resource.group for resource in registry.built_in})
         names = fixed_documents(groups)
         names += [f"apis/{group}/{version}" if group else f"api/{version}" for group, version in self._by_version]
         self._hashes = {name: self._hash(name) for name in sorted(names)}
@@ -195,14 +195,15 @@ class OpenApi:
         body = self._documents.get(name)
         if body is None:
             schemas = self._schemas(name)
-            document = {
-                "openapi": "3.0.0",
-                "info": {"title": "Kubernetes", "version": self._version},
-                "paths": self._paths(name, schemas),
-                "components": {"schemas": schemas.used(), "securitySchemes": {"BearerToken": _SECURITY}},
-            }
-            if not document["components"]["schemas"]:  # type: ignore[index]
-                del document["components"]["schemas"]  # type: ignore[attr-defined]
+            paths = self._paths(name, schemas)
+            used = schemas.used()
+            components: Object = {"schemas": used} if used else {}
+            info = {"title": "Kubernetes", "version": self._version}
+            if any(key[:2] == _group_version(name) for key in self._custom_names):
+                info = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+            else:
+                components["securitySchemes"] = {"BearerToken": _SECURITY}
+            document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
             body = self._documents[name] = orjson.dumps(document)
         return body
 

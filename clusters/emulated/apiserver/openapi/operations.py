@@ -77,6 +77,15 @@ class _Builder:
         self.paths: dict[str, list[_Operation]] = {}
 
     def build(self, resources: Sequence[Resource]) -> dict[str, Object]:
+        if not self.schemas.is_custom(resources[0]):
+            self._discovery()
+        for resource in resources:
+            self._resource(resource)
+            for sub in resource.subresources:
+                self._subresource(resource, sub)
+        return {path: _path_item(self.paths[path]) for path in sorted(self.paths)}
+
+    def _discovery(self) -> None:
         listing = _response(self.schemas.refer(f"{META}.APIResourceList"), _FORMS)
         body = {
             "tags": self.tags,
@@ -85,11 +94,6 @@ class _Builder:
             "responses": {"200": listing, "401": {"description": "Unauthorized"}},
         }
         self.paths[f"{self.root}/"] = [_Operation("get", body)]
-        for resource in resources:
-            self._resource(resource)
-            for sub in resource.subresources:
-                self._subresource(resource, sub)
-        return {path: _path_item(self.paths[path]) for path in sorted(self.paths)}
 
     def _resource(self, resource: Resource) -> None:
         forms = self._forms(resource)
@@ -106,7 +110,8 @@ class _Builder:
         def add(path: str, method: str, action: str, id: str, text: str, names: Sequence[str], **more: Any) -> None:
             self._add(path, method, action, id, text, gvk, names, **more)
 
-        reading = "list or watch" if "watch" in verbs else "list"
+        custom = forms is _CUSTOM_FORMS
+        reading = "list or watch" if "watch" in verbs and not custom else "list"
         if "list" in verbs:
             listed = {"responses": {200: many}, "forms": streams}
             text = f"{reading} objects of kind {kind}"
@@ -120,10 +125,10 @@ class _Builder:
             add(collection, "post", "post", f"create#{scope}{kind}", f"create {noun}", _WRITE, **more)
         if "deletecollection" in verbs:
             status = self.schemas.refer(f"{META}.Status")
-            more = {"responses": {200: status}, "takes_options": True, "forms": forms}
+            more = {"responses": {200: status}, "takes_options": not custom, "forms": forms}
             text = f"delete collection of {kind}"
             add(collection, "delete", "deletecollection", f"delete#Collection{scope}{kind}", text,
-                _DELETE_COLLECTION, **more)  # fmt: skip
+                _LIST if custom else _DELETE_COLLECTION, **more)  # fmt: skip
         self._single(single, gvk, verbs, f"{scope}{kind}", "the specified " + kind, noun, schema, forms,
                      returns_deleted=self.schemas.returns_deleted(resource))  # fmt: skip
         if "watch" in verbs:
@@ -136,8 +141,9 @@ class _Builder:
         def add(method: str, action: str, verb: str, text: str, parameters: Sequence[str], **more: Any) -> None:
             self._add(path, method, action, f"{verb}#{id}", text, gvk, parameters, forms=forms, **more)
 
+        custom = forms is _CUSTOM_FORMS
         if "get" in verbs:
-            add("get", "get", "read", f"read {what}", (), responses={200: schema})
+            add("get", "get", "read", f"read {what}", ("resourceVersion",) if custom else (), responses={200: schema})
         if "update" in verbs:
             more: Object = {"responses": {200: schema, 201: schema}, "takes": schema}
             add("put", "put", "replace", f"replace {what}", _WRITE, **more)
@@ -146,7 +152,7 @@ class _Builder:
             more = {"responses": {200: answer, 202: answer}, "takes_options": True}
             add("delete", "delete", "delete", f"delete {noun}", _DELETE, **more)
         if "patch" in verbs:
-            more = {"responses": {200: schema, 201: schema}, "patches": True}
+            more = {"responses": {200: schema} if custom else {200: schema, 201: schema}, "patches": True}
             add("patch", "patch", "patch", f"partially update {what}", _PATCH, **more)
 
     def _watch(
@@ -190,6 +196,8 @@ class _Builder:
                       responses={200: text}, forms=(*_FORMS, "text/plain"))  # fmt: skip
             return
         schema = self.schemas.kind(*gvk)
+        if forms is _CUSTOM_FORMS:  # All of a custom resource's operations are said to be about its own kind.
+            gvk = (resource.group, resource.version, kind)
         if "create" in sub.verbs:
             answers = {200: schema, 201: schema, 202: schema}
             self._add(path, "post", "post", f"create#{id}", f"create {sub.name} of {_with_article(kind)}", gvk,

@@ -63,6 +63,10 @@ class Schemas:
         key = (resource.group, resource.plural)
         return key in self._returns_deleted and key != ("", "namespaces")
 
+    @property
+    def _is_custom_document(self) -> bool:
+        return any((group, version) == self._group_version for group, version, _ in self._custom_names)
+
     def is_custom(self, resource: Resource) -> bool:
         return (resource.group, resource.version, resource.kind) in self._custom_names
 
@@ -90,7 +94,7 @@ class Schemas:
         if self._is_v2:
             return self._definitions.v2(name)
         schema = self._definitions.v3(name)
-        if name in _IN_EVERY_GROUP:
+        if name in _IN_EVERY_GROUP and not self._is_custom_document:
             wanted = (("", "v1"), self._group_version)
             kinds = schema["x-kubernetes-group-version-kind"]
             own = [each for each in kinds if (each["group"], each["version"]) in wanted]
