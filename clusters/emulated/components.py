@@ -169,7 +169,7 @@ class Components:
 
     def _controller(self, kind: type[Controller]) -> Callable[[AsyncExitStack], Component]:
         def make(_: AsyncExitStack) -> Component:
-            user = identities.controller(kind.name)
+            user = identities.controller(kind.service_account or kind.name)
             api = self._api(user, "kube-controller-manager", user.name)
             return kind(self._context(kind.name, api, self._shared_informers().scope()))
 

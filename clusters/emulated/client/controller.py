@@ -49,8 +49,12 @@ class ComponentContext:
 class Controller:
     """`run()` works until it is cancelled, and leaves nothing behind. Not to be run twice: make a new one."""
 
-    #: As the real one is called, e.g. `deployment-controller`: its user agent and the source of its events.
+    #: As the real one is called, e.g. `deployment-controller`.
     name: str = ""
+    #: In kube-system, where it differs from the name: `endpointslice-controller`.
+    service_account: str = ""
+    #: The source of its events, where it differs from the name: `endpoint-slice-controller`.
+    event_component: str = ""
     workers: int = 1
     #: A key that failed this often in a row is dropped until something changes; None retries for ever.
     retries_max: int | None = None
@@ -61,7 +65,9 @@ class Controller:
         self.clock = context.clock
         self.randomness = context.randomness
         self.queue: WorkQueue[str] = WorkQueue(context.clock, context.randomness)
-        self.recorder = EventRecorder(context.api, self.name, clock=context.clock, randomness=context.randomness)
+        self.recorder = EventRecorder(
+            context.api, self.event_component or self.name, clock=context.clock, randomness=context.randomness
+        )
         self._loops: list[tuple[float, Callable[[], Awaitable[None]]]] = []
 
     # For the subclass to say

@@ -156,23 +156,27 @@ class Informer:
                 await self._follow()
             except Expired as expired:
                 log.debug("%s: listing anew: %s", self.resource.plural, expired)
-                # The version we know is gone everywhere; only the current state will do.
-                at_once, from_version = from_version != "", ""
-                if at_once:
-                    continue
+                from_version = ""
             except ApiFailure as failed:
                 log.warning("failed to list or watch %s: %s", self.resource.plural, failed.message)
                 from_version = self._resource_version or "0"
             await self._back_off()
 
     async def _list(self, from_version: str) -> None:
-        found = await self._api.list(
-            self.resource,
-            self._namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
-            resource_version=from_version,
-        )
+        """Lists from a version on; `0` is whatever the api-server has at hand, an empty one is the current state."""
+        try:
+            found = await self._api.list(
+                self.resource,
+                self._namespace,
+                label_selector=self._label_selector,
+                field_selector=self._field_selector,
+                resource_version=from_version,
+            )
+        except Expired:
+            if not from_version:
+                raise
+            await self._list("")
+            return
         self.relists += 1
         self._resource_version = found.resource_version
         self._replace(found.items)

@@ -70,7 +70,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         del self._io[began]
 
     def run_in_executor(
-        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
         """Work in threads (fsync, name lookups) is real I/O as well."""
         future = super().run_in_executor(executor, func, *args)
