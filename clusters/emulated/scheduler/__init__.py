@@ -1,0 +1,5 @@
+"""The kube-scheduler with its default profile: from a Pod without a node to a Binding.
+
+Decisions are made by `plugins` (small pure rules with the words a user reads), run by `framework` over the
+`cache`. What a Pod waits for is in `queue`. Nothing in here talks to anything but an `Api`.
+"""
