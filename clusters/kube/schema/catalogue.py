@@ -76,6 +76,7 @@ class Catalogue:
             list_map_keys=tuple(extras.get("lk", ())),
             map_type=extras.get("mt", ""),
             default=extras.get("d"),
+            embedded_in=extras.get("in", ""),
         )
 
     def _type(self, text: str | list[Any]) -> Type:

@@ -25,6 +25,11 @@ Place: TypeAlias = tuple[Any, "str | int"] | None
 Decoder: TypeAlias = Callable[[Any, Place, list[str]], Any]
 
 _PROBLEMS_MAX = 100  # Go's strict decoder stops collecting here.
+# Where an empty list is no missing one: defaults fill in the latter only; the former forgets who owns what.
+_MEANINGFUL_EMPTY_LISTS = {
+    "autoscaling/v2.HPAScalingRules": ("policies",),
+    "meta/v1.ObjectMeta": ("managedFields",),
+}
 _INT_BOUNDS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
@@ -86,7 +91,7 @@ def _found(value: Any) -> str:
 
 
 def _compile_struct(struct: Struct) -> Decoder:
-    entries: dict[str, tuple[Decoder, bool]] = {}
+    entries: dict[str, tuple[Decoder, bool, str]] = {}
     short_name = struct.short_name
 
     def decode_struct(raw: Any, place: Place, problems: list[str]) -> Any:
@@ -100,21 +105,21 @@ def _compile_struct(struct: Struct) -> Decoder:
                 continue
             if value is None:
                 continue
-            decoder, keep_zero = entry
+            decoder, keep_zero, embedded_in = entry
             try:
                 value = decoder(value, (place, name), problems)
             except _Mismatch as mismatch:
                 if not mismatch.path:
                     mismatch.struct = short_name
-                mismatch.path.append(name)
+                mismatch.path.append(f"{embedded_in}.{name}" if embedded_in else name)
                 raise
-            if keep_zero or value or value.__class__ is dict:
+            if keep_zero or value:
                 decoded[name] = value
         return decoded
 
     struct.decoder = decode_struct  # Set before its fields are compiled: a struct may contain itself.
     for each in struct.fields.values():
-        entries[each.name] = (_compile(each.type), _keeps_zero(each))
+        entries[each.name] = (_compile(each.type), _keeps_zero(struct, each), each.embedded_in)
     return decode_struct
 
 
@@ -125,11 +130,13 @@ def _note_unknown(place: Place, name: str, problems: list[str]) -> None:
             problems.append(problem)
 
 
-def _keeps_zero(field: Field) -> bool:
+def _keeps_zero(struct: Struct, field: Field) -> bool:
     """Whether an explicit zero (0, "", []) survives decoding: it does behind a pointer, and where Go
     writes zeros anyway. An empty map or list of an optional field disappears."""
+    if isinstance(field.type, Struct):
+        return True
     if isinstance(field.type, (ListType, MapType)):
-        return not field.omit_empty
+        return not field.omit_empty or field.name in _MEANINGFUL_EMPTY_LISTS.get(struct.name, ())
     if isinstance(field.type, Scalar) and field.type.kind == "bytes":
         return not field.omit_empty
     if isinstance(field.type, Scalar) and field.type.kind in _CUSTOM:

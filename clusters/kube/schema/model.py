@@ -70,3 +70,5 @@ class Field:
     map_type: str = ""
     #: The declared default, used by server-side apply to fill in missing list-map keys (protocol TCP).
     default: Any = None
+    #: The Go structs between the struct and this field (`VolumeSource`): JSON does not show them, errors do.
+    embedded_in: str = ""

@@ -14,6 +14,8 @@ from clusters.kube.schema.model import Field, ListType, MapType, Scalar, Struct,
 Shaper: TypeAlias = Callable[[Any], Any]
 _MISSING: Any = object()
 _OMIT: Any = object()
+# Kinds that are answered but not stored, or stored as JSON.
+_NOT_STORED_AS_PROTOBUF = ("apiextensions/", "apiregistration/", "authentication/", "authorization/", "meta/")
 
 
 def shape(struct: Struct, obj: dict[str, Any]) -> dict[str, Any]:
@@ -29,18 +31,16 @@ def _compile_struct(struct: Struct) -> Shaper:
         shaped = {}
         for name, shaper, zero, drop_empty in rows:
             value = obj.get(name, _MISSING)
-            if value is _MISSING or value is None:
+            if value is _MISSING or value is None or (drop_empty and not value):
                 if zero is not _OMIT:
                     shaped[name] = zero() if callable(zero) else zero
-            elif drop_empty and not value:
-                pass
             else:
                 shaped[name] = value if shaper is None else shaper(value)
         return shaped
 
     struct.shaper = shape_struct  # Set before its fields are compiled: a struct may contain itself.
     for each in struct.fields.values():
-        rows.append((each.name, _compile(each.type), _zero(each), _drops_empty(each)))
+        rows.append((each.name, _compile(each.type), _zero(each), _drops_empty(struct, each)))
     return shape_struct
 
 
@@ -80,11 +80,13 @@ def _zero(field: Field) -> Any:
     return {"string": "", "bool": False, "int32": 0, "int64": 0, "float64": 0}.get(kind.kind)
 
 
-def _drops_empty(field: Field) -> bool:
-    """Whether an explicit zero is left out: of an optional list, map or non-pointer scalar."""
+def _drops_empty(struct: Struct, field: Field) -> bool:
+    """Whether an explicit zero is as good as none: of an optional list, map or non-pointer scalar. A list or map
+    that is always written becomes null when it is empty, because protobuf, which Kubernetes stores, has no empty
+    ones."""
+    if isinstance(field.type, (ListType, MapType)):
+        return field.omit_empty or not struct.name.startswith(_NOT_STORED_AS_PROTOBUF)
     if not field.omit_empty:
         return False
-    if isinstance(field.type, (ListType, MapType)):
-        return True
     # Types with a text form of their own (quantities, ports by number or name, raw JSON) are Go structs.
     return isinstance(field.type, Scalar) and not field.pointer and "." not in field.type.kind

@@ -85,6 +85,8 @@ class _Mechanism:
             obj, unknown = self.served.decode(patched)
         except DecodeError as error:
             raise _invalid_patch(shown, error.text) from None
+        if len(unknown) > 1 and self.kind != STRATEGIC:
+            _, unknown = self.served.decode(gojson.loads(shown.encode()))  # Reported in the order of the document shown.
         problems = problems + unknown
         if problems and self.options.field_validation == "Strict":
             raise _invalid_patch(shown, f"strict decoding error: {', '.join(problems)}")

@@ -333,8 +333,9 @@ class Writer:
             request.warn(warning)
         if problems:
             raise errors.invalid(_group_kind(served, obj), metadata.get("name", ""), problems)
-        for warning in rules.warnings_update(obj, old):
-            request.warn(warning)
+        if not endpoint or endpoint == "scale":
+            for warning in rules.warnings_update(obj, old):
+                request.warn(warning)
         rules.canonicalize(obj)
         return served.finish(obj)
 
@@ -366,6 +367,8 @@ class Writer:
             return {**owned, "metadata": dict(metadata)}
         if "managedFields" in metadata:
             obj["metadata"]["managedFields"] = metadata["managedFields"]
+        else:
+            obj["metadata"].pop("managedFields", None)
         return obj
 
     def attributes(
@@ -423,10 +426,11 @@ def _endpoint_rules(rules: Any, endpoint: str) -> tuple[Any, Any]:
 
 
 def _group_kind(served: Served, obj: Object) -> str:
-    """A custom resource is refused under the name it gives itself."""
+    """A custom resource is refused under the name it gives itself, a converted one under that of its storage."""
     resource = served.resource
     if not resource.custom:
-        return resource.group_kind
+        group = served.storage_resource.partition(".")[2]
+        return f"{resource.kind}.{group}" if group else resource.kind
     return f"{obj.get('kind', '')}.{obj.get('apiVersion', '').partition('/')[0]}"
 
 
