@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 _YEAR_S = 365 * 24 * 3600
+_JSON = "application/json"
+_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _JSON_FORMS = frozenset(("application/json", "application/*", "*/*", "application/vnd.kubernetes.json"))
 _SECURITY = {
     "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
@@ -101,21 +103,32 @@ class OpenApi:
 
     def _v2(self, request: Request) -> HttpResponse:
         vary = [("Vary", "Accept-Encoding"), ("Vary", "Accept")]
-        if not _accepts_json(request):
+        form = _v2_form(request)
+        if not form:
             return HttpResponse(406, [*request.response_headers, *vary])
         etag = f'"{self._hashes_of_all()}"'
-        headers = [*self._headers(request, "application/json"), ("Etag", etag), *vary]
-        body = self._documents.get("v2")
-        if body is None:
-            body = self._documents["v2"] = self._swagger()
+        headers = [*self._headers(request, form), ("Etag", etag), *vary]
+        body = self._v2_body(form)
         if "gzip" in (request.http.headers.get("accept-encoding") or ""):
-            packed = self._documents.get("v2.gz")
+            packed = self._documents.get(f"{form}+gzip")
             if packed is None:
                 compressor = zlib.compressobj(6, zlib.DEFLATED, 31)
-                packed = self._documents["v2.gz"] = compressor.compress(body) + compressor.flush()
+                packed = self._documents[f"{form}+gzip"] = compressor.compress(body) + compressor.flush()
             headers.append(("Content-Encoding", "gzip"))
             body = packed
         return self._content(request, headers, etag, body)
+
+    def _v2_body(self, form: str) -> bytes:
+        body = self._documents.get(form)
+        if body is None:
+            if form == _JSON:
+                body = orjson.dumps(self._swagger())
+            else:
+                from clusters.emulated.apiserver.openapi import swagger_protobuf
+
+                body = swagger_protobuf.encode(self._swagger())
+            self._documents[form] = body
+        return body
 
     def _content(
         self, request: Request, headers: list[tuple[str, str]], etag: str, body: bytes
@@ -207,12 +220,12 @@ class OpenApi:
             body = self._documents[name] = orjson.dumps(document)
         return body
 
-    def _swagger(self) -> bytes:
+    def _swagger(self) -> Object:
         schemas = self._schemas("", v2=True)
         paths: dict[str, Object] = {}
         for name in self._hashes:
             paths |= self._paths(name, schemas)
-        document = {
+        return {
             "swagger": "2.0",
             "info": {"title": "Kubernetes", "version": self._version},
             "paths": {path: v2_path_item(paths[path]) for path in sorted(paths)},
@@ -220,7 +233,6 @@ class OpenApi:
             "securityDefinitions": {"BearerToken": _SECURITY},
             "security": [{"BearerToken": []}],
         }
-        return orjson.dumps(document)
 
 
 def _group_version(name: str) -> tuple[str, str]:
@@ -232,6 +244,19 @@ def _group_version(name: str) -> tuple[str, str]:
 
 
 def _accepts_json(request: Request) -> bool:
-    """Protobuf is asked for first by old clients; this server has JSON, or nothing for them."""
+    return any(each in _JSON_FORMS for each in _accepted(request))
+
+
+def _v2_form(request: Request) -> str:
+    """What client-go asks for is protobuf, under a name with an `@`; everybody else wants JSON."""
+    for each in _accepted(request):
+        if each in _JSON_FORMS:
+            return _JSON
+        if each.replace("@", ".") == _V2_PROTOBUF:
+            return _V2_PROTOBUF
+    return ""
+
+
+def _accepted(request: Request) -> list[str]:
     accept = request.http.headers.get("accept") or "*/*"
-    return any(clause.partition(";")[0].strip() in _JSON_FORMS for clause in accept.split(","))
+    return [clause.partition(";")[0].strip() for clause in accept.split(",")]

@@ -83,7 +83,8 @@ def test_a_document_asked_for_by_its_hash_may_be_kept_for_ever(on_server):
     [
         ("/openapi/v3/apis/nope/v1", "*/*", 404),
         ("/openapi/v3/api/v1", "text/html", 406),
-        ("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", 406),
+        ("/openapi/v2", "text/html", 406),
+        ("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", 200),
         ("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf, application/json", 200),
     ],
 )

@@ -68,6 +68,7 @@ def test_apply_and_diff_merge_by_the_schemas(kubectl: Kubectl) -> None:
     [
         (("explain", "pods.spec.containers", "--recursive"), "imagePullPolicy\t<string>"),
         (("explain", "deployment", "--api-version=apps/v1"), "GROUP:      apps"),
+        (("explain", "pods", "--output=plaintext-openapiv2"), "KIND:     Pod\nVERSION:  v1\n"),
         (("explain", "pod.spec.restartPolicy"), "ENUM:\n    Always\n    Never\n    OnFailure"),
     ],
 )
