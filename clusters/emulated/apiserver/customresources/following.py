@@ -29,6 +29,10 @@ class CustomResources:
     async def start(self) -> None:
         self._stopped = False
         self._follow()
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Until all that can be done for the definitions right now is done."""
         if self._lifecycle is not None:
             await self._lifecycle.settle()
 

@@ -16,8 +16,11 @@ from clusters.emulated.apiserver.aggregation.autoregistration import Autoregistr
 from clusters.emulated.apiserver.customresources import conditions
 from clusters.emulated.apiserver.customresources.custom_resource import is_true
 from clusters.emulated.apiserver.customresources.serving import Serving
+from clusters.emulated.apiserver.registry.stored import Stored
 from clusters.emulated.clock.clock import rfc3339
 from clusters.emulated.store.errors import StoreError
+from clusters.emulated.watch.events import DELETED, CacheEvent
+from clusters.emulated.watch.fan_out import CacheSubscription
 from clusters.kube import errors
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ class DefinitionLifecycle:
         self._worker: asyncio.Task[None] | None = None
         #: When the instances of a definition were deleted, for those that have not all gone yet.
         self._cleanups: dict[str, float] = {}
+        self._waiting: dict[str, CacheSubscription[Stored]] = {}
         self._groups: dict[str, str] = {}
 
     def enqueue(self, name: str) -> None:
@@ -93,6 +97,7 @@ class DefinitionLifecycle:
             await self._clean_up(crd)
 
     async def _gone(self, name: str) -> None:
+        self._stop_waiting(name)
         self._serving.stop(name)
         self._cleanups.pop(name, None)
         group = self._groups.get(name, "")
@@ -194,7 +199,27 @@ class DefinitionLifecycle:
             del self._cleanups[name]
             text = "could not confirm zero CustomResources remaining: context deadline exceeded"
             await self._terminating(crd, "True", "InstanceDeletionCheck", text)
+        self._look_again(name)
+
+    def _look_again(self, name: str) -> None:
+        """With the next instance that goes, or after a while."""
+        storage = self._server.storages.get(name)
+        if storage is not None and name not in self._waiting and storage.cache.ready:
+            cache = storage.cache
+
+            def changed(event: CacheEvent[Stored]) -> None:
+                if event.kind == DELETED:
+                    self.enqueue(name)
+
+            self._waiting[name] = cache.subscribe(
+                cache.prefix, cache.revision, changed, lambda _: self._stop_waiting(name)
+            )
         self._later(name, CLEANUP_POLL_S)
+
+    def _stop_waiting(self, name: str) -> None:
+        subscription = self._waiting.pop(name, None)
+        if subscription is not None:
+            subscription.cancel()
 
     def _instances(self, name: str) -> list[tuple[str, str]]:
         found = [each["metadata"] for each in self._server.objects.list(name)]
