@@ -63,13 +63,20 @@ def _check_fields(served: Served, fields: fieldselectors.FieldSelector) -> None:
             )
 
 
+_PLAINLY_REFUSED = ("certificatesigningrequests", "events")
+_REFUSED_BY_DEFAULT = ("ipaddresses", "replicasets")
+
+
 def _unsupported(served: Served, field: str) -> str:
     """The kinds with fields of their own each have their own words."""
-    if served.struct is None:
+    resource = served.resource
+    if served.struct is None or not resource.group or resource.plural in _PLAINLY_REFUSED:
         return f"field label not supported: {field}"
-    if served.resource.group == "" or served.resource.plural in ("replicasets",):
-        return f"field label not supported: {field}"
-    return f"field label {quote(field)} not supported for {served.resource.kind}"
+    if resource.plural in _REFUSED_BY_DEFAULT:
+        return f'{quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+    if resource.group == "resource.k8s.io":
+        return f"field label not supported for {resource.group_version}, Kind={resource.kind}: {field}"
+    return f"field label {quote(field)} not supported for {resource.kind}"
 
 
 def _compile(

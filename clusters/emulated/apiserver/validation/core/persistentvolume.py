@@ -301,6 +301,6 @@ def _with_ga_labels(old: Object, new: Object) -> Object:
             others = counterpart.get("matchExpressions") or ()
             other = others[number] if number < len(others) else {}
             renamed = _BETA_TO_GA.get(expression.get("key", "")) == other.get("key")
-            expressions.append({**expression, "key": other["key"]} if renamed and other else expression)
+            expressions.append({**expression, "key": other.get("key", "")} if renamed and other else expression)
         terms.append({**term, "matchExpressions": expressions})
     return {**old, "required": {"nodeSelectorTerms": terms}}

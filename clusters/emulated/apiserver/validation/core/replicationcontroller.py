@@ -22,6 +22,9 @@ class ReplicationControllerRules(KindRules):
     kind = "ReplicationController"
     generation_fields = ("spec",)
 
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return [] if prefix else names.dns_subdomain(name)  # Its declared rules know nothing of generateName.
+
     def default(self, obj: Object) -> None:
         spec, metadata = obj.setdefault("spec", {}), obj.setdefault("metadata", {})
         template = spec.get("template")

@@ -46,6 +46,9 @@ class DeviceClassRules(LifecycleRules):
     metadata_on_update = "both"
     generation_fields = ("spec",)
 
+    def validate_name(self, name: str, prefix: bool) -> list[str]:
+        return [] if prefix else names.dns_subdomain(name)  # Its declared rules know nothing of generateName.
+
     def validate_create(self, obj: Object) -> list[FieldError]:
         spec = obj.get("spec") or {}
         errors = list_errors(spec.get("selectors") or (), "spec.selectors", SELECTORS_MAX, selector_errors)
