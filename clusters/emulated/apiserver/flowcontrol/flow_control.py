@@ -16,6 +16,7 @@ from typing import Any
 from clusters.emulated.apiserver.flowcontrol.level import PriorityLevel, RejectionError
 from clusters.emulated.apiserver.flowcontrol.matching import Matches, matcher
 from clusters.emulated.apiserver.http import HttpResponse
+from clusters.emulated.apiserver.metrics.histogram import WAITS_S, Histogram
 from clusters.emulated.apiserver.registry.storage import ResourceStorage
 from clusters.emulated.apiserver.request import Request
 from clusters.emulated.clock import Clock
@@ -45,6 +46,11 @@ class Schema:
     distinguisher: str = ""
     dispatched: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
+    #: How long requests waited in a queue, by whether they got a seat at last.
+    waits_s: dict[bool, Histogram] = field(default_factory=dict)
+
+    def note_wait(self, waited_s: float, *, seated: bool) -> None:
+        self.waits_s.setdefault(seated, Histogram(WAITS_S)).observe(waited_s)
 
 
 class FlowControl:
@@ -106,16 +112,19 @@ class FlowControl:
         lever = self._starving.get(level.name)
         if lever is not None:
             lever.fired += 1
-        left_s = request.deadline_s - self._clock.monotonic_s()
+        began_s = self._clock.monotonic_s()
+        left_s = request.deadline_s - began_s
         try:
             await level.wait(self._flow(request, schema), seats, left_s / _WAIT_SHARE)
         except RejectionError as rejection:
             reason = str(rejection)
             schema.rejected[reason] = schema.rejected.get(reason, 0) + 1
+            schema.note_wait(self._clock.monotonic_s() - began_s, seated=False)
             return too_many_requests(request)
         except BaseException:
             level.dispatch(level.current_limit(self._limited))
             raise
+        schema.note_wait(self._clock.monotonic_s() - began_s, seated=True)
         return None
 
     def _releaser(self, level: PriorityLevel, seats: int) -> Callable[[], None]:
@@ -273,7 +282,7 @@ def _schema(obj: Object, levels: dict[str, PriorityLevel], counts: dict[str, Sch
     schema = Schema(metadata["name"], level, matcher(obj), headers, distinguisher)
     known = counts.get(schema.name)
     if known is not None:
-        schema.dispatched, schema.rejected = known.dispatched, known.rejected
+        schema.dispatched, schema.rejected, schema.waits_s = known.dispatched, known.rejected, known.waits_s
     return schema
 
 

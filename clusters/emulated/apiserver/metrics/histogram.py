@@ -9,6 +9,7 @@ DURATIONS_S = (
 )  # fmt: skip
 SLI_DURATIONS_S = DURATIONS_S[2:]
 ADMISSION_S = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25)
+WAITS_S = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
 SIZES_BYTES = tuple(10.0**power for power in range(3, 10))
 
 

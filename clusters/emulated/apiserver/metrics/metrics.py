@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from clusters.emulated.apiserver.http import HttpResponse
+from clusters.emulated.apiserver.metrics.histogram import WAITS_S, Histogram
 from clusters.emulated.apiserver.metrics.requests import RequestMetrics, Series
 from clusters.emulated.apiserver.metrics.store_metrics import StoreMetrics
 from clusters.emulated.apiserver.request import Request
@@ -13,7 +14,7 @@ from clusters.emulated.clock import Clock
 
 if TYPE_CHECKING:
     from clusters.emulated.apiserver.admission.webhooks.call import WebhookCaller
-    from clusters.emulated.apiserver.flowcontrol import FlowControl
+    from clusters.emulated.apiserver.flowcontrol.flow_control import FlowControl, Schema
     from clusters.emulated.apiserver.metrics.exposition import Exposition, Labels
     from clusters.emulated.apiserver.metrics.webhooks import WebhookMetrics
     from clusters.emulated.apiserver.server import ApiServer
@@ -152,6 +153,11 @@ class Metrics:
                 for reason, count in sorted(each.rejected.items())
             ],
         )
+        page.histogram(
+            "apiserver_flowcontrol_request_wait_duration_seconds",
+            "[BETA] Time in a queue, in seconds; most requests never wait.",
+            _waits(schemas),
+        )
         levels = [flow.levels[name] for name in sorted(flow.levels)]
         others = list(flow.levels.values())
 
@@ -221,6 +227,23 @@ def _totals(every: Iterable[Series]) -> Iterator[tuple[Labels, float]]:
     for each in every:
         for code, count in sorted(each.codes.items()):
             yield {**each.labels, "dry_run": each.dry_run, "code": str(code)}, count
+
+
+def _waits(schemas: Iterable[Schema]) -> Iterator[tuple[Labels, Histogram]]:
+    for each in schemas:
+        labels = {"flow_schema": each.name, "priority_level": each.level.name}
+        refused = each.waits_s.get(False)
+        if refused is not None:
+            yield {**labels, "execute": "false"}, refused
+        if each.level.exempt:
+            continue
+        # Those who found a seat at once are not noted one by one; the real server measures microseconds for them.
+        seated = Histogram(WAITS_S)
+        waited = each.waits_s.get(True)
+        if waited is not None:
+            seated.counts, seated.sum = list(waited.counts), waited.sum
+        seated.counts[1] += each.dispatched - sum(seated.counts)
+        yield {**labels, "execute": "true"}, seated
 
 
 def _operation(key: tuple[str, str, str]) -> Labels:

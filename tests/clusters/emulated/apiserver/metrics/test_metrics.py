@@ -98,8 +98,10 @@ def test_rejections_by_flow_control_are_counted(on_server):
             await asked("GET", CONFIG_MAPS, user=UserInfo("bob", groups=("system:authenticated",)))
         return await shown(asked)
 
-    expected = 'flow_schema="global-default",priority_level="global-default",reason="concurrency-limit"'
-    assert f"apiserver_flowcontrol_rejected_requests_total{{{expected}}} 1\n" in on_server(scenario)
+    text = on_server(scenario)
+    flow = 'flow_schema="global-default",priority_level="global-default"'
+    assert f'apiserver_flowcontrol_rejected_requests_total{{{flow},reason="concurrency-limit"}} 1\n' in text
+    assert f'apiserver_flowcontrol_request_wait_duration_seconds_count{{execute="false",{flow}}} 1\n' in text
 
 
 def test_health_checks_have_a_page_of_their_own(on_server):
