@@ -31,6 +31,8 @@ class Version(Protocol):
 class RenamingConversion:
     """The strategy None. Reads are left as they are: whoever writes them out renames them."""
 
+    calls_out = False
+
     def __init__(self, storage: Version, version: Version) -> None:
         self._storage = storage
         self._version = version
@@ -48,6 +50,8 @@ class RenamingConversion:
 
 class WebhookConversion:
     """The strategy Webhook: objects that are not in the wanted version are sent to the webhook together."""
+
+    calls_out = True
 
     def __init__(self, storage: Version, version: Version, webhook: ConversionWebhook) -> None:
         self._storage = storage

@@ -28,6 +28,9 @@ Convert = Callable[[Object], Object]
 class Conversion(Protocol):
     """Between what is stored and the version of a request, where a resource is worked on in the latter."""
 
+    #: Whether somebody outside is asked, so that even reading takes time.
+    calls_out: bool
+
     async def load(self, stored: Stored) -> Stored:
         """A stored object in this version, to be worked on."""
 

@@ -61,7 +61,8 @@ def watch(
     timeout_s = float(options.timeout_s or 0)
     if timeout_s <= 0:
         timeout_s = TIMEOUT_MIN_S * (1 + services.randomness.fraction())
-    stream = _Stream(request, served, services, storage, options, selection, media, timeout_s)
+    converted = served.conversion is not None and served.conversion.calls_out
+    stream = (_ConvertedStream if converted else _Stream)(request, served, services, storage, options, selection, media, timeout_s)
     content_type = f"{respond.PROTOBUF};stream=watch" if media.protobuf else "application/json"
     headers = [*request.response_headers, ("Content-Type", content_type)]
     return HttpResponse(200, headers, stream=stream.run)
@@ -265,6 +266,43 @@ class _Stream:
         if self.served.struct is not None:
             return shape(self.served.struct, obj)
         return {**dict(sorted(obj.items())), "metadata": dict(sorted(metadata.items()))}
+
+
+class _ConvertedStream(_Stream):
+    """A watch whose objects somebody outside has to convert: one after the other, in order."""
+
+    async def run(self, writer: StreamWriter) -> None:
+        self.unsent: asyncio.Queue[tuple[str, Stored | Object]] = asyncio.Queue()
+        task = asyncio.get_running_loop().create_task(self._send_converted(), name="converted watch")
+        try:
+            await super().run(writer)
+        finally:
+            task.cancel()
+
+    def _send(self, kind: str, stored: Stored) -> None:
+        self.unsent.put_nowait((kind, stored))
+
+    def _send_object(self, kind: str, obj: Object) -> None:
+        if kind == "BOOKMARK":  # Not before what it says has been sent.
+            self.unsent.put_nowait((kind, obj))
+        else:
+            super()._send_object(kind, obj)
+
+    async def _send_converted(self) -> None:
+        conversion = self.served.conversion
+        assert conversion is not None
+        while True:
+            kind, found = await self.unsent.get()
+            if not isinstance(found, Stored):
+                super()._send_object(kind, found)
+                continue
+            try:
+                converted = (await conversion.for_reading([found]))[0]
+            except errors.StatusError as failure:
+                self._send_error(failure)
+                self.finish()
+                return
+            super()._send(kind, converted)
 
 
 def _framed(kind: str, body: bytes) -> bytes:
