@@ -56,17 +56,19 @@ class _Entry:
 class Components:
     """All methods belong to the loop's thread."""
 
-    def __init__(self, plane: ControlPlane, nodes: Sequence[str] = ()) -> None:
+    def __init__(self, plane: ControlPlane, nodes: Sequence[str] = (), groups: Sequence[str] = GROUPS) -> None:
+        """`groups` are those to have in the first place; `add` makes further components known."""
         self._plane = plane
         self._version = f"v{plane.options.version}.0"
         self._entries: dict[str, _Entry] = {}
         #: The controllers are one process, kube-controller-manager, and share their informers.
         self._shared: InformerFactory | None = None
-        self._add_controllers()
-        self._add_scheduler()
-        kubelet = _found("kubelet", "Kubelet")
-        for node in nodes if kubelet is not None else ():
-            self.add(f"kubelet/{node}", KUBELETS, self._kubelet(kubelet, node))
+        if CONTROLLERS in groups:
+            self._add_controllers()
+        if SCHEDULER in groups:
+            self._add_scheduler()
+        if KUBELETS in groups and nodes:
+            self._add_kubelets(nodes)
 
     # What there is
 
@@ -188,6 +190,11 @@ class Components:
             return made
 
         return make
+
+    def _add_kubelets(self, nodes: Sequence[str]) -> None:
+        kind = _found("kubelet", "Kubelet")
+        for node in nodes if kind is not None else ():
+            self.add(f"kubelet/{node}", KUBELETS, self._kubelet(kind, node))
 
     def _kubelet(self, kind: Any, node: str) -> Callable[[AsyncExitStack], Component]:
         def make(ends: AsyncExitStack) -> Component:

@@ -23,7 +23,7 @@ from clusters.emulated.client.inprocess_api import InProcessApi
 from clusters.emulated.client.leader_election import LeaderElector
 from clusters.emulated.client.resources import CONFIG_MAPS, SECRETS
 from clusters.emulated.cluster import EmulatedCluster
-from clusters.emulated.components import CONTROLLERS, Component
+from clusters.emulated.components import CONTROLLERS, Component, Components
 from clusters.emulated.history import History
 
 NAMESPACES = ("shop", "bank", "mill")
@@ -80,7 +80,8 @@ def admin(cluster: EmulatedCluster) -> Api:
 
 def run(seed: int) -> History:
     with EmulatedCluster(clock="virtual", seed=seed) as cluster:
-        components = cluster.components
+        components = Components(cluster.plane, groups=())
+        cluster.plane.at_stop(components.stop)
         components.add("copier", CONTROLLERS, copier(cluster))
         for name in ("one", "two"):
             components.add(name, CONTROLLERS, contender(cluster, name))
