@@ -252,7 +252,7 @@ class OutboundClient:
             lines.append(f"User-Agent: {self._user_agent}")
         if body or method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Length: {len(body)}")
-        lines += [f"{name}: {value}" for name, value in sorted(headers)]
+        lines += [f"{name}: {value}" for name, value in sorted(headers, key=lambda pair: pair[0])]
         if "accept-encoding" not in given:
             lines.append("Accept-Encoding: gzip")
         return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

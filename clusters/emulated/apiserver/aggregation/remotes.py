@@ -67,6 +67,11 @@ class Remotes:
     def __bool__(self) -> bool:
         return bool(self._services)
 
+    @property
+    def checks(self) -> list[asyncio.Task[None]]:
+        """What is being looked at, or was."""
+        return list(self._tasks.values())
+
     def stop(self) -> None:
         self._stopped = True
         for subscription in self._subscriptions:

@@ -69,7 +69,7 @@ def test_unknown_fields_are_pruned_with_a_warning_or_refused(shop: Shop, carts: 
         ({"apiVersion": f"{GROUP}/v1"}, 400, "Object 'Kind' is missing in"),
         ({"kind": "Cart"}, 400, "the API version in the data () does not match the expected API version"),
         ({"apiVersion": f"{GROUP}/v9", "kind": "Cart"}, 400, f"the API version in the data ({GROUP}/v9) does not"),
-        ({"apiVersion": f"{GROUP}/v1", "kind": "Car"}, 422, f'Car.{GROUP} "one" is invalid: kind: Invalid value: "Car"'),
+        ({"apiVersion": f"{GROUP}/v1", "kind": "Car"}, 422, f'Car.{GROUP} "one" is invalid: kind: Invalid value'),
     ],
 )
 def test_a_body_has_to_say_what_it_is(shop: Shop, carts: str, claimed: Object, code: int, message: str) -> None:
