@@ -88,3 +88,13 @@ class Api(Protocol):
     async def delete(
         self, resource: Resource, name: str, namespace: str = "", options: Object | None = None
     ) -> Object: ...
+
+    async def delete_collection(
+        self, resource: Resource, namespace: str = "", options: Object | None = None
+    ) -> None:
+        """DELETE of everything in the collection."""
+        ...
+
+    async def document(self, path: str) -> Object:
+        """GET of something that is no resource, e.g. a discovery document."""
+        ...

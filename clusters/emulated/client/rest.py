@@ -126,6 +126,14 @@ class RestApi:
     ) -> Object:
         return await self._object("DELETE", _path(resource, namespace, name), options)
 
+    async def delete_collection(
+        self, resource: Resource, namespace: str = "", options: Object | None = None
+    ) -> None:
+        await self._object("DELETE", _path(resource, namespace), options)
+
+    async def document(self, path: str) -> Object:
+        return await self._object("GET", path)
+
     async def _object(
         self, method: str, target: str, body: object = None, content_type: str = _JSON
     ) -> dict[str, Any]:

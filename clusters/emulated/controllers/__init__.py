@@ -1,0 +1,21 @@
+"""Hop 9: the control loops of kube-controller-manager, one file each.
+
+To add one, write its file and add one line to `CONTROLLERS`.
+"""
+
+from __future__ import annotations
+
+from clusters.emulated.client.controller import Controller
+from clusters.emulated.controllers.cluster_role_aggregation import ClusterRoleAggregation
+from clusters.emulated.controllers.garbage_collector import GarbageCollector
+from clusters.emulated.controllers.namespace import NamespaceController
+from clusters.emulated.controllers.root_ca import RootCaPublisher
+from clusters.emulated.controllers.service_accounts import ServiceAccountsController
+
+CONTROLLERS: list[type[Controller]] = [
+    ServiceAccountsController,
+    RootCaPublisher,
+    NamespaceController,
+    GarbageCollector,
+    ClusterRoleAggregation,
+]
