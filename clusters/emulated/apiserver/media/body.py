@@ -130,7 +130,9 @@ def field_problems(request: Request, directive: str, problems: list[str], served
         text = f"strict decoding error: {', '.join(problems)}"
         raise _cannot_be_handled(served.resource.kind, version, served.resource.kind, text)
     for problem in problems:
-        request.warn(problem)
+        head, _, lines = problem.partition("\n")
+        for line in lines.split("\n") if head == "yaml: unmarshal errors:" else (problem,):
+            request.warn(line.strip())
 
 
 def _type_meta(raw: Any, kind: str, data: bytes, served: Served) -> tuple[str, str, str]:

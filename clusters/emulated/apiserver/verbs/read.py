@@ -96,7 +96,7 @@ def many(
         shown = table(served, page.items, metadata, request.query, services.clock, media.as_version)
         return respond.obj(request, 200, shown, media)
     if media.as_kind == "PartialObjectMetadataList":
-        items = [{"metadata": each.object["metadata"]} for each in page.items]
+        items = [partial(each.object, media.as_version) for each in page.items]
         shown = {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{media.as_version}",
