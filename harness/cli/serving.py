@@ -30,8 +30,8 @@ from harness.cli.main import Failure
 #: How long requests in hand may take when the cluster ends; watches are cut then.
 GRACE_S = 0.5
 FORCED = 130
-# A request makes about a hundred objects that reference counting frees at once; cycles are rare. The collector's
-# default of 700 would look for them every few requests.
+# Measured: with the defaults the collector takes about 1 % of the time of 3,000 creates, and a full collection, which
+# is rare, stops the server for 13 to 39 ms; frozen, that is below 0.1 ms. Throughput does not change measurably.
 _GC_THRESHOLDS = (50_000, 20, 50)
 
 

@@ -44,6 +44,29 @@ def test_sigterm_ends_it_as_well_with_clients_connected(tmp_path: Path) -> None:
         assert running.kubeconfig.exists(), "a kubeconfig that was asked for stays"
 
 
+def test_a_second_ctrl_c_forces_the_end_and_still_leaves_nothing_behind(tmp_path: Path) -> None:
+    with up() as running:
+        client = Client(running.config, tmp_path)
+        client._connection.request("GET", "/api/v1/configmaps?watch=true")
+        assert client._connection.getresponse().status == 200
+        running.process.send_signal(signal.SIGINT)
+        address = ("127.0.0.1", int(running.server.rpartition(":")[2]))
+        while accepts_connections(address):
+            assert running.process.poll() is None, "it ended before it could be forced"
+        # It has stopped listening and waits for the watch to end: the second Ctrl-C does not.
+        code, _, _ = running.end(signal.SIGINT)
+        assert code == 130
+        assert not running.kubeconfig.parent.exists()
+
+
+def accepts_connections(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address, timeout=5).close()
+    except (ConnectionRefusedError, ConnectionResetError):
+        return False  # Reset: it was still in the backlog when the listener closed.
+    return True
+
+
 def test_a_kubeconfig_of_ours_is_replaced_and_another_one_never(tmp_path: Path) -> None:
     target = tmp_path / "config"
     for _ in range(2):
