@@ -15,7 +15,7 @@ from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.http import HttpResponse, StreamWriter, frame_chunk
 from clusters.emulated.apiserver.media.negotiation import MediaType, no_such_stream
 from clusters.emulated.apiserver.options import ListOptions
-from clusters.emulated.apiserver.registry.served import Served
+from clusters.emulated.apiserver.registry.served import Conversion, Served
 from clusters.emulated.apiserver.registry.storage import (
     NotInitialised,
     ResourceStorage,
@@ -39,6 +39,7 @@ Object = dict[str, Any]
 
 TIMEOUT_MIN_S = 1800.0  # A watch without timeoutSeconds lives between one and two of these.
 BOOKMARK_EVERY_S = 60.0
+CONVERSION_RETRY_S = 1.0
 BOOKMARK_BEFORE_END_S = 2.0
 #: A client that leaves more than this unread is cut: it reconnects and resumes, or lists again.
 UNREAD_BYTES_MAX = 8 * 1024 * 1024
@@ -296,13 +297,15 @@ class _ConvertedStream(_Stream):
             if not isinstance(found, Stored):
                 super()._send_object(kind, found)
                 continue
+            super()._send(kind, await self._converted(conversion, found))
+
+    async def _converted(self, conversion: Conversion, found: Stored) -> Stored:
+        """While nobody converts it the watch is silent, as one on a cache that cannot be filled."""
+        while True:
             try:
-                converted = (await conversion.for_reading([found]))[0]
-            except errors.StatusError as failure:
-                self._send_error(failure)
-                self.finish()
-                return
-            super()._send(kind, converted)
+                return (await conversion.for_reading([found]))[0]
+            except errors.StatusError:
+                await self.services.clock.sleep(CONVERSION_RETRY_S)
 
 
 def _framed(kind: str, body: bytes) -> bytes:
