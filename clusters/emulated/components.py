@@ -1,9 +1,10 @@
-"""Controllers, scheduler and kubelets of a control plane: each a task with a name, to be stopped and started.
+"""Controllers, scheduler and kubelets of a cluster: each a task with a name, to be stopped, started and doubled.
 
     components = Components(plane, nodes=["node-1", "node-2"])
     await components.start()                            # everything there is
     await components.stop("deployment-controller")      # one of them, or a group: controllers, scheduler, kubelets
     await components.start("deployment-controller")     # a new one, as after a restart of its process
+    await components.start(components.duplicate("kube-scheduler"))
     await components.stop()
 
 What crashes is logged with its name and started anew after a second of cluster time. A component is made by
@@ -23,9 +24,10 @@ from typing import Any, Final, Protocol
 
 from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.client import identities
+from clusters.emulated.client.api import Api
 from clusters.emulated.client.controller import ComponentContext, Controller
 from clusters.emulated.client.informers import InformerFactory
-from clusters.emulated.client.inprocess_api import InProcessApi
+from clusters.emulated.component_hosts import ComponentHost, EmulatedHost
 from clusters.emulated.control_plane import ControlPlane
 
 log = logging.getLogger(__name__)
@@ -43,11 +45,16 @@ class UnknownComponentError(Exception):
     """There is no such component here; the message names those there are."""
 
 
+#: Makes a component; what it began outside of its `run` is ended by the stack.
+Make = Callable[[AsyncExitStack], Component]
+
+
 @dataclass(slots=True)
 class _Entry:
     group: str
-    #: Makes a new one; what it began outside of its `run` is ended by the stack.
-    make: Callable[[AsyncExitStack], Component]
+    make: Make
+    #: Makes another one of the same kind, under another name.
+    another: Callable[[str], Make] | None = None
     task: asyncio.Task[None] | None = None
     component: Component | None = None
     crashes: int = 0
@@ -56,11 +63,14 @@ class _Entry:
 class Components:
     """All methods belong to the loop's thread."""
 
-    def __init__(self, plane: ControlPlane, nodes: Sequence[str] = (), groups: Sequence[str] = GROUPS) -> None:
+    def __init__(
+        self, plane: ControlPlane | ComponentHost, nodes: Sequence[str] = (), groups: Sequence[str] = GROUPS
+    ) -> None:
         """`groups` are those to have in the first place; `add` makes further components known."""
-        self._plane = plane
-        self._version = f"v{plane.options.version}.0"
+        self._host: ComponentHost = EmulatedHost(plane) if isinstance(plane, ControlPlane) else plane
         self._entries: dict[str, _Entry] = {}
+        #: How often each name was made: a restart is no replay of the chances that the one before had.
+        self._made: dict[str, int] = {}
         #: The controllers are one process, kube-controller-manager, and share their informers.
         self._shared: InformerFactory | None = None
         if CONTROLLERS in groups:
@@ -93,10 +103,20 @@ class Components:
             if isinstance(entry.component, Controller) and not entry.component.queue.idle
         ]
 
-    def add(self, name: str, group: str, make: Callable[[AsyncExitStack], Component]) -> None:
-        """Makes a component known, stopped. Of one kind there may be several, e.g. two schedulers."""
+    def add(self, name: str, group: str, make: Make) -> None:
+        """Makes a component known, stopped."""
         assert name not in (*self._entries, *GROUPS), f"there is a component {name} already"
         self._entries[name] = _Entry(group, make)
+
+    def duplicate(self, name: str) -> str:
+        """Makes a second one of the same kind and identity known, stopped, as by a mistake; returns its name."""
+        entry = self._entry(name)
+        number = 2
+        while (other := f"{name}#{number}") in self._entries:
+            number += 1
+        make = entry.make if entry.another is None else entry.another(other)
+        self._entries[other] = _Entry(entry.group, make, entry.another)
+        return other
 
     # Life
 
@@ -134,7 +154,7 @@ class Components:
                 finally:
                     entry.component = None
             entry.crashes += 1
-            await self._plane.clock.sleep(RESTART_S)
+            await self._host.clock.sleep(RESTART_S)
 
     def _entry(self, name: str) -> _Entry:
         found = self._entries.get(name)
@@ -151,59 +171,65 @@ class Components:
 
     # Making them
 
-    def _api(self, user: UserInfo, binary: str, purpose: str = "") -> InProcessApi:
-        return InProcessApi(self._plane.handler, user, identities.user_agent(binary, self._version, purpose))
+    def _api(self, user: UserInfo, binary: str, purpose: str = "") -> Api:
+        return self._host.connect(user, identities.user_agent(binary, self._host.version, purpose))
 
-    def _context(self, name: str, api: InProcessApi, informers: InformerFactory | None = None) -> ComponentContext:
-        clock, randomness = self._plane.clock, self._plane.randomness.derived(name)
+    def _context(self, name: str, api: Api, informers: InformerFactory | None = None) -> ComponentContext:
+        made = self._made[name] = self._made.get(name, 0) + 1
+        clock, randomness = self._host.clock, self._host.randomness.derived(f"{name}/{made}")
         return ComponentContext(api, clock, randomness, informers or InformerFactory(api, clock, randomness))
 
     def _shared_informers(self) -> InformerFactory:
         if self._shared is None:
             api = self._api(identities.CONTROLLER_MANAGER, "kube-controller-manager", "shared-informers")
-            randomness = self._plane.randomness.derived("shared-informers")
-            self._shared = InformerFactory(api, self._plane.clock, randomness)
+            randomness = self._host.randomness.derived("shared-informers")
+            self._shared = InformerFactory(api, self._host.clock, randomness)
         return self._shared
 
     def _add_controllers(self) -> None:
         for kind in _found("controllers", "CONTROLLERS") or ():
-            self.add(kind.name, CONTROLLERS, self._controller(kind))
+            self.add_controller(kind)
 
-    def _controller(self, kind: type[Controller]) -> Callable[[AsyncExitStack], Component]:
-        def make(_: AsyncExitStack) -> Component:
-            user = identities.controller(kind.service_account or kind.name)
-            api = self._api(user, "kube-controller-manager", user.name)
-            return kind(self._context(kind.name, api, self._shared_informers().scope()))
+    def add_controller(self, kind: type[Controller]) -> None:
+        """Makes a controller known, stopped, with the identity of its service account."""
 
-        return make
+        def named(name: str) -> Make:
+            def make(_: AsyncExitStack) -> Component:
+                user = identities.controller(kind.service_account or kind.name)
+                api = self._api(user, "kube-controller-manager", user.name)
+                return kind(self._context(name, api, self._shared_informers().scope()))
+
+            return make
+
+        self._add(kind.name, CONTROLLERS, named)
 
     def _add_scheduler(self) -> None:
         kind = _found("scheduler", "Scheduler")
         if kind is not None:
-            self.add("kube-scheduler", SCHEDULER, self.scheduler("kube-scheduler", kind))
-
-    def scheduler(self, name: str, kind: Any) -> Callable[[AsyncExitStack], Component]:
-        def make(ends: AsyncExitStack) -> Component:
-            context = self._context(name, self._api(identities.SCHEDULER, "kube-scheduler", "scheduler"))
-            ends.push_async_callback(context.informers.stop)
-            made: Component = kind(context)
-            return made
-
-        return make
+            self._add("kube-scheduler", SCHEDULER, self._alone(kind, identities.SCHEDULER, "kube-scheduler"))
 
     def _add_kubelets(self, nodes: Sequence[str]) -> None:
         kind = _found("kubelet", "Kubelet")
         for node in nodes if kind is not None else ():
-            self.add(f"kubelet/{node}", KUBELETS, self._kubelet(kind, node))
+            self._add(f"kubelet/{node}", KUBELETS, self._alone(kind, identities.node(node), "kubelet", node))
 
-    def _kubelet(self, kind: Any, node: str) -> Callable[[AsyncExitStack], Component]:
-        def make(ends: AsyncExitStack) -> Component:
-            context = self._context(f"kubelet/{node}", self._api(identities.node(node), "kubelet"))
-            ends.push_async_callback(context.informers.stop)
-            made: Component = kind(context, node)
-            return made
+    def _alone(self, kind: Any, user: UserInfo, binary: str, *arguments: str) -> Callable[[str], Make]:
+        """A process of its own, with its own informers."""
 
-        return make
+        def named(name: str) -> Make:
+            def make(ends: AsyncExitStack) -> Component:
+                context = self._context(name, self._api(user, binary))
+                ends.push_async_callback(context.informers.stop)
+                made: Component = kind(context, *arguments)
+                return made
+
+            return make
+
+        return named
+
+    def _add(self, name: str, group: str, named: Callable[[str], Make]) -> None:
+        self.add(name, group, named(name))
+        self._entries[name].another = named
 
 
 def _found(package: str, attribute: str) -> Any:

@@ -54,7 +54,8 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
-_KEY_END = re.compile(rb'"\s*:')
+# Quotes that are escaped end no key: managedFields are full of `"k:{\"uid\":…}"`.
+_KEY_END = re.compile(rb'(?<!\\)"\s*:')
 
 
 def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
@@ -63,7 +64,7 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
     `parsed` is what `loads` made of the same data. Nearly all documents have as many keys as their text has
     colons after quotes; only the others are read a second time.
     """
-    if len(_KEY_END.findall(data)) == _count_keys(parsed):
+    if len(_KEY_END.findall(data)) == _count_keys(parsed) and b'\\\\"' not in data:
         return []
     paths: list[str] = []
     try:

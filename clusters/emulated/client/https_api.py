@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.client.errors import Unreachable
 from clusters.emulated.client.rest import RestApi, failure_of
 from clusters.emulated.clock import Clock, RealClock
@@ -40,16 +41,28 @@ class HttpsApi(RestApi):
         token: str = "",
         user_agent: str = "kaput",
         clock: Clock | None = None,
+        impersonate: UserInfo | None = None,
     ) -> None:
         self.server_url = server_url.rstrip("/")
         self._trust = Trust(ca_pem, certificate_pem=certificate_pem, key_pem=key_pem)
         self._headers = [("Accept", "application/json")]
         if token:
             self._headers.append(("Authorization", f"Bearer {token}"))
+        if impersonate is not None:
+            self._headers.append(("Impersonate-User", impersonate.name))
+            # Everybody who is authenticated is in this group; the api-server adds it by itself.
+            groups = [group for group in impersonate.groups if group != "system:authenticated"]
+            self._headers += [("Impersonate-Group", group) for group in groups]
         self._client = OutboundClient(clock or RealClock(), user_agent)
 
     @classmethod
-    def from_kubeconfig(cls, path: Path, clock: Clock | None = None, user_agent: str = "kaput") -> HttpsApi:
+    def from_kubeconfig(
+        cls,
+        path: Path,
+        clock: Clock | None = None,
+        user_agent: str = "kaput",
+        impersonate: UserInfo | None = None,
+    ) -> HttpsApi:
         """As the current context of the file says."""
         import yaml
 
@@ -65,6 +78,7 @@ class HttpsApi(RestApi):
             token=user.get("token") or "",
             user_agent=user_agent,
             clock=clock,
+            impersonate=impersonate,
         )
 
     def close(self) -> None:

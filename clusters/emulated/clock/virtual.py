@@ -160,7 +160,7 @@ class VirtualClock:
                 self._wait(deadline_s, lambda: self._loop.time() > now_s, done)
                 return
             before = version()
-            self._wait(min(deadline_s, now_s + LOOK_EVERY_S), lambda: version() != before, done)
+            self._wait(min(deadline_s, now_s + LOOK_EVERY_S), _or_failed(done, lambda: version() != before), done)
 
         self._when_quiescent(begin, done)
 
@@ -173,8 +173,9 @@ class VirtualClock:
         done.add_done_callback(lambda _: self._give_up(done, lambda: self._loop.end_wait(wait)))
 
     def _when_quiescent(self, begin: Callable[[], None], done: Future[T]) -> T:
-        assert threading.current_thread() is not self._thread, "waiting in the loop's thread would wait for ever"
-        self._loop.post(begin)
+        assert asyncio._get_running_loop() is not self._loop, "waiting in the loop's thread would wait for ever"
+        assert not self._loop.is_closed(), "the loop has ended"
+        self._loop.post(lambda: _or_failed(done, begin)())
         try:
             return done.result()
         except BaseException:
@@ -185,6 +186,20 @@ class VirtualClock:
     def _give_up(self, done: Future[Any], undo: Callable[[], object]) -> None:
         if done.cancelled() and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(undo)
+
+
+def _or_failed(done: Future[Any], call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call, with what it raises given to who waits instead of to the loop, whose end that would be."""
+
+    def safe() -> Any:
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001  (it is raised again, in the thread that waits)
+            if not done.done():
+                done.set_exception(error)
+            return True
+
+    return safe
 
 
 def _call_ended(expired: bool) -> BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import threading
 import time
@@ -155,6 +156,36 @@ def test_calls_are_begun_when_everything_else_has_come_to_rest(clock: VirtualClo
     spawn(clock, busy())
     clock.run(call())
     assert order == ["busy", "call"]
+
+
+def test_an_interrupted_wait_lets_time_stand_still_again(clock: VirtualClock) -> None:
+    class InterruptedError(Exception):
+        """As KeyboardInterrupt, but nobody else's."""
+
+    def interrupt(*_: object) -> None:
+        raise InterruptedError
+
+    def tick() -> None:
+        clock.call_later(0.001, tick)
+
+    clock.loop.call_soon_threadsafe(tick)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(InterruptedError):
+            clock.advance(1e9)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    clock.run(asyncio.sleep(0))
+    stopped_s = clock.monotonic_s()
+    time.sleep(0.05)
+    assert 0 < clock.monotonic_s() == stopped_s
+
+
+def test_what_the_version_raises_reaches_who_waits(clock: VirtualClock) -> None:
+    with pytest.raises(ZeroDivisionError):
+        clock.wait_until(lambda: False, within_s=10, version=lambda: 1 // 0)
+    clock.advance(1)
 
 
 def test_a_million_idle_seconds_are_short(clock: VirtualClock) -> None:
