@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from clusters.emulated.client.controller import Controller
 from clusters.emulated.controllers.cluster_role_aggregation import ClusterRoleAggregation
+from clusters.emulated.controllers.endpoint_slice import EndpointSliceController
+from clusters.emulated.controllers.endpoints import EndpointsController
 from clusters.emulated.controllers.garbage_collector import GarbageCollector
 from clusters.emulated.controllers.namespace import NamespaceController
 from clusters.emulated.controllers.root_ca import RootCaPublisher
@@ -18,4 +20,6 @@ CONTROLLERS: list[type[Controller]] = [
     NamespaceController,
     GarbageCollector,
     ClusterRoleAggregation,
+    EndpointSliceController,
+    EndpointsController,
 ]
