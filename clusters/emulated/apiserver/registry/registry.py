@@ -45,6 +45,8 @@ class Registry:
         #: Grows whenever a resource comes or goes.
         self.generation = 0
         self._resources: dict[tuple[str, str, str], Served] = {}
+        self._by_storage: dict[str, list[Served]] = {}
+        self._siblings_built_for = -1
         self.virtual: dict[tuple[str, str, str], Resource] = {}
         #: By (group, version): what aggregated api-servers say they have; and those that do not answer.
         self.aggregated: dict[tuple[str, str], tuple[Resource, ...]] = {}
@@ -120,21 +122,30 @@ class Registry:
 
     def converter(self, served: Served) -> Convert | None:
         """For server-side apply: objects of this version in others of the same resource, to see who owns what."""
-        if sum(each.storage_resource == served.storage_resource for each in self) < 2:
+        siblings = self._siblings(served.storage_resource)
+        if len(siblings) < 2:
             return None
 
         def convert(obj: Object, api_version: str) -> tuple[Object, ObjectType] | None:
             group, _, version = api_version.rpartition("/")
-            for each in self:
-                if each.storage_resource == served.storage_resource:
-                    resource = each.resource
-                    if (resource.group, resource.version) == (group, version):
-                        if resource.custom:
-                            return _renamed(obj, api_version, each.apply_type)
-                        return each.to_version(served.to_storage(obj)), each.apply_type
+            for each in siblings:
+                resource = each.resource
+                if (resource.group, resource.version) == (group, version):
+                    if resource.custom:
+                        return _renamed(obj, api_version, each.apply_type)
+                    return each.to_version(served.to_storage(obj)), each.apply_type
             return None
 
         return convert
+
+    def _siblings(self, storage_resource: str) -> list[Served]:
+        """All versions of one resource; asked at every write."""
+        if self._siblings_built_for != self.generation:
+            self._siblings_built_for = self.generation
+            self._by_storage = {}
+            for each in self:
+                self._by_storage.setdefault(each.storage_resource, []).append(each)
+        return self._by_storage.get(storage_resource, [])
 
     def groups(self) -> set[str]:
         return {group for group, _, _ in (*self._resources, *self.virtual)}
