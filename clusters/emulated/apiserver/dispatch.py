@@ -38,16 +38,11 @@ Object = dict[str, Any]
 WRITE_TIMEOUT_S = 34.0
 # Subresources that are the same object seen through another door: their rules differ, the verbs do not.
 _SAME_OBJECT = frozenset(("status", "ephemeralcontainers", "resize", "approval", "finalize"))
-#: Core kinds that answer every request with a warning.
-_DEPRECATED = {
-    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-}
 _CONNECTIONS = frozenset(("log", "exec", "attach", "portforward", "proxy"))
 
-# Whole resources that Kubernetes wants people to leave: every request to them is answered with a warning.
+# Whole resources that Kubernetes wants people to leave: every request that has a route is answered with a warning.
 _DEPRECATED = {
     ("", "v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-    ("", "v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
 }
 
 Verb = Callable[[Request, Served, MediaType], Awaitable[HttpResponse]]
@@ -74,16 +69,14 @@ class Dispatcher:
     async def __call__(self, request: Request) -> HttpResponse:
         info = request.info
         asked = (info.group, info.version, info.resource)
-        if asked in _DEPRECATED:
-            request.warn(_DEPRECATED[asked])
         served = self.registry.find(*asked)
         if served is None:
             return await self._unstored(request)
         if served.resource.custom and not _fits_scope(request, served):
             return respond.page_not_found(request)
         verb = self._verb(request, served)
-        if served.resource.plural in _DEPRECATED and not served.resource.group:
-            request.warn(_DEPRECATED[served.resource.plural])
+        if asked in _DEPRECATED:
+            request.warn(_DEPRECATED[asked])
         accept = request.http.headers.get("accept") or ""
         try:
             media = negotiate(accept) if served.struct is not None else negotiate_custom(accept)

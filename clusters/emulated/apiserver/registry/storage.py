@@ -172,7 +172,8 @@ class ResourceStorage:
         if limit <= 0 or len(items) <= limit:
             return Page(items, revision)
         page = items[:limit]
-        last = self._key_of(page[-1]).removeprefix(prefix)
+        # With the slash, as the watch cache's pages have it (those of an etcd without progress requests do not).
+        last = self._key_of(page[-1]).removeprefix(prefix.rstrip("/"))
         remaining = len(items) - limit if matches is None else None
         return Page(page, revision, encode_continue(revision, last + "\0"), remaining)
 
