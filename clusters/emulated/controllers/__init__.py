@@ -11,8 +11,10 @@ from clusters.emulated.controllers.endpoint_slice import EndpointSliceController
 from clusters.emulated.controllers.endpoints import EndpointsController
 from clusters.emulated.controllers.garbage_collector import GarbageCollector
 from clusters.emulated.controllers.namespace import NamespaceController
+from clusters.emulated.controllers.node_lifecycle import NodeLifecycleController
 from clusters.emulated.controllers.root_ca import RootCaPublisher
 from clusters.emulated.controllers.service_accounts import ServiceAccountsController
+from clusters.emulated.controllers.taint_eviction import TaintEvictionController
 
 CONTROLLERS: list[type[Controller]] = [
     ServiceAccountsController,
@@ -22,4 +24,6 @@ CONTROLLERS: list[type[Controller]] = [
     ClusterRoleAggregation,
     EndpointSliceController,
     EndpointsController,
+    NodeLifecycleController,
+    TaintEvictionController,
 ]
