@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from datetime import date
 from urllib.parse import urlsplit
@@ -11,11 +12,6 @@ from clusters.kube import ipaddr
 
 Check = Callable[[str], bool]
 
-_HOSTNAME = re.compile(
-    r"([a-zA-Z0-9\W_]((-?[a-zA-Z0-9]{0,62})?)|([^\W_](([^\W_]|-){0,61}[^\W_])?\.)+[^\W\d_]{2,63})"
-)
-_LABEL = re.compile(r"[^\W_](([^\W_]|-){0,61}[^\W_])?")
-_TOP_LABEL = re.compile(r"[^\W\d_]{2,63}")
 _UUID = r"[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{}[0-9a-f]{{3}}-?{}[0-9a-f]{{3}}-?[0-9a-f]{{12}}"
 _DATE_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
 _SHORT_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -30,10 +26,11 @@ _CARD = re.compile(
     r"(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11})"
 )
-_EMAIL = re.compile(r"(?:.*<)?[^\s@<>,;:\"()\[\]\\]+@[^\s@<>,;:\"()\\]+>?")
+_EMAIL = re.compile(r"(?:.*<)?(?:[^\s@<>,;:\"()\[\]\\]+|\"[^\"]*\")@[^\s@<>,;:\"()\\]+>?")
 _MAC = re.compile(
     r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}|([0-9a-fA-F]{2}:){7}[0-9a-fA-F]{2}|([0-9a-fA-F]{2}:){19}[0-9a-fA-F]{2}"
     r"|([0-9a-fA-F]{2}-){5}[0-9a-fA-F]{2}|([0-9a-fA-F]{2}-){7}[0-9a-fA-F]{2}|([0-9a-fA-F]{2}-){19}[0-9a-fA-F]{2}"
+    r"|[0-9a-fA-F]{12}|[0-9a-fA-F]{16}|[0-9a-fA-F]{40}"
     r"|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}|([0-9a-fA-F]{4}\.){3}[0-9a-fA-F]{4}|([0-9a-fA-F]{4}\.){9}[0-9a-fA-F]{4}"
 )
 _BYTE_OF_COLOR = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
@@ -51,15 +48,27 @@ def _matches(pattern: str, flags: int = 0) -> Check:
     return lambda text: compiled.fullmatch(text) is not None
 
 
+def _in_name(character: str) -> bool:
+    """ASCII letters and digits, letters of any script, and symbols."""
+    return (character.isascii() and character.isalnum()) or unicodedata.category(character)[0] in "LS"
+
+
 def _is_hostname(text: str) -> bool:
-    if len(text.encode()) > 255 or not text:
-        return False
     labels = text.split(".")
-    if any(len(label.encode()) > 63 for label in labels):
+    if not text or len(text.encode()) > 255 or any(len(label.encode()) > 63 for label in labels):
         return False
-    if len(labels) == 1:
-        return _HOSTNAME.fullmatch(text) is not None and "_" not in text and " " not in text and text[:1] != "-"
-    return _TOP_LABEL.fullmatch(labels[-1]) is not None and all(_LABEL.fullmatch(each) for each in labels[:-1])
+    if len(labels) == 1:  # One dash, and only after the first character.
+        return _in_name(text[0]) and all(map(_in_name, text[1:].removeprefix("-")))
+    top = labels.pop()
+    if len(top) < 2 or not all(unicodedata.category(character)[0] == "L" for character in top):
+        return False
+    return all(map(_is_label, labels))
+
+
+def _is_label(label: str) -> bool:
+    if not label or not (_in_name(label[0]) and _in_name(label[-1])):
+        return False
+    return all(character == "-" or _in_name(character) for character in label)
 
 
 def _is_uri(text: str) -> bool:
