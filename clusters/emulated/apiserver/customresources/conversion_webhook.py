@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from clusters.emulated.apiserver.admission.webhooks.call import ServiceResolutionError
 from clusters.emulated.apiserver.validation.metadata import validate_annotations
 from clusters.emulated.clock import Randomness
 from clusters.emulated.outbound.client import OutboundClient, Trust
@@ -111,10 +110,7 @@ class ConversionWebhook:
         assert service is not None
 
         async def resolve(host: str, port: int) -> Address:
-            try:
-                return await self._resolve_service(service.get("namespace", ""), service.get("name", ""), port)
-            except ServiceResolutionError:
-                raise
+            return await self._resolve_service(service.get("namespace", ""), service.get("name", ""), port)
 
         return resolve
 
