@@ -31,7 +31,10 @@ class Cache:
         self._with_required_anti_affinity: dict[str, NodeInfo] = {}
         self._image_nodes: dict[str, int] = {}
         self._claim_users: dict[str, int] = {}
-        self.soft_tainted = 0  # Nodes with a PreferNoSchedule taint.
+        # How many nodes have a PreferNoSchedule taint, a harder one, or are cordoned: mostly none.
+        self.soft_tainted = 0
+        self.hard_tainted = 0
+        self.cordoned = 0
 
     # Nodes
 
@@ -71,13 +74,18 @@ class Cache:
             del self._infos[name]
             return
         info.node = None
-        info.soft_taints = ()
+        info.soft_taints = info.hard_taints = ()
+        info.unschedulable = False
         info.images = {}
         self._note_affinity(info)
 
     def _count_node(self, info: NodeInfo, sign: int) -> None:
         if info.soft_taints:
             self.soft_tainted += sign
+        if info.hard_taints:
+            self.hard_tainted += sign
+        if info.unschedulable:
+            self.cordoned += sign
         for name in info.images:
             left = self._image_nodes.get(name, 0) + sign
             if left:

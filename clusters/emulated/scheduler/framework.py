@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusters.emulated.scheduler.fit_error import Diagnosis, PluginError
 from clusters.emulated.scheduler.node_info import NodeInfo
 from clusters.emulated.scheduler.plugin import Cycle, Plugin, PostFilterResult, overrides
 from clusters.emulated.scheduler.pod_info import PodInfo
+from clusters.emulated.scheduler.queue.nominator import Nominator
 from clusters.emulated.scheduler.status import Code, Status, error, unresolvable, unschedulable
-
-NominatedPods = Callable[[str], Sequence[PodInfo]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,9 @@ class PreFiltered:
 class Framework:
     """`plugins` are (plugin, weight of its scores), in the profile's order."""
 
-    def __init__(self, plugins: Sequence[tuple[Plugin, int]], nominated_pods: NominatedPods) -> None:
+    def __init__(self, plugins: Sequence[tuple[Plugin, int]], nominator: Nominator) -> None:
         self.plugins = [plugin for plugin, _ in plugins]
-        self._nominated_pods = nominated_pods
+        self._nominator = nominator
         self._pre_enqueue = [plugin for plugin in self.plugins if overrides(plugin, "pre_enqueue")]
         self._pre_filter = [plugin for plugin in self.plugins if overrides(plugin, "pre_filter")]
         self._filter = [plugin for plugin in self.plugins if overrides(plugin, "filter")]
@@ -90,9 +89,11 @@ class Framework:
 
         With them, because the room is theirs; without them, because an affinity must not rest on a promise.
         """
+        if not self._nominator.promises:
+            return self.run_filters(cycle, pod, node)
         promised = [
             other
-            for other in self._nominated_pods(node.name)
+            for other in self._nominator.of_node(node.name)
             if other.priority >= pod.priority and other.uid != pod.uid and other.uid not in node.pods
         ]
         if promised:

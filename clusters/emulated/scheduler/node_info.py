@@ -30,6 +30,7 @@ class NodeInfo:
         "images",
         "labels",
         "matching",
+        "memo",
         "name",
         "node",
         "nonzero_cpu_milli",
@@ -60,6 +61,8 @@ class NodeInfo:
         self.used_ports: dict[HostPort, int] = {}
         # How many Pods of a namespace a selector matches; forgotten when the Pods change.
         self.matching: dict[tuple[str, str], int] = {}
+        # What a plugin worked out from this node's sums alone; forgotten when they change.
+        self.memo: dict[tuple[str, int, int], int] = {}
         self.node: Object | None = None
         self.labels: Mapping[str, str] = {}
         self.unschedulable = False
@@ -85,6 +88,7 @@ class NodeInfo:
         }
 
     def _set_allocatable(self, allocatable: Amounts) -> None:
+        self.memo = {}
         self.allocatable_cpu_milli = allocatable.get("cpu", 0)
         self.allocatable_memory = allocatable.get("memory", 0)
         self.allocatable_ephemeral_storage = allocatable.get("ephemeral-storage", 0)
@@ -125,6 +129,8 @@ class NodeInfo:
             self.requested_scalar[name] = self.requested_scalar.get(name, 0) + sign * number
         if self.matching:
             self.matching = {}
+        if self.memo:
+            self.memo = {}
 
     def copy(self) -> NodeInfo:
         """For trying out: its Pods, ports and sums are its own; Pods themselves are shared."""
@@ -137,6 +143,7 @@ class NodeInfo:
         clone.requested_scalar = dict(self.requested_scalar)
         clone.used_ports = dict(self.used_ports)
         clone.matching = {}
+        clone.memo = {}
         return clone
 
     def port_conflict(self, wanted: HostPort) -> bool:

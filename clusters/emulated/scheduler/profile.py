@@ -32,7 +32,7 @@ def default_profile(
     """(plugin, weight of its scores). PrioritySort is the order of the queue, DefaultBinder the Binding itself."""
     return [
         (SchedulingGates(), 0),
-        (NodeUnschedulable(), 0),
+        (NodeUnschedulable(cache), 0),
         (NodeName(), 0),
         (TaintToleration(cache), 3),
         (NodeAffinity(), 2),

@@ -62,7 +62,7 @@ class Scheduler:
         preemption = DefaultPreemption(self._eviction)
         binder = VolumeBinder(context.api, context.clock, self._listers)
         profile = default_profile(self._cache, self._listers, binder, preemption)
-        self._framework = Framework(profile, self._nominator.of_node)
+        self._framework = Framework(profile, self._nominator)
         preemption.preemption = Preemption(
             self._cache, self._framework, self._listers, context.clock, context.randomness
         )

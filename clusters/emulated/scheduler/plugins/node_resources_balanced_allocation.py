@@ -16,7 +16,16 @@ class NodeResourcesBalancedAllocation(Plugin):
         cpu, memory = pod.request.cpu_milli, pod.request.memory
         if not cpu and not memory:
             return None
-        return [_improvement(node, cpu, memory) for node in nodes]
+        key = ("balance", cpu, memory)
+        scores = [node.memo.get(key) for node in nodes]
+        return [
+            _remember(node, key) if score is None else score for node, score in zip(nodes, scores, strict=True)
+        ]
+
+
+def _remember(node: NodeInfo, key: tuple[str, int, int]) -> int:
+    score = node.memo[key] = _improvement(node, key[1], key[2])
+    return score
 
 
 def _improvement(node: NodeInfo, cpu_milli: int, memory: int) -> int:

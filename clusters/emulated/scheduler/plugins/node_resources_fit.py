@@ -38,8 +38,12 @@ class NodeResourcesFit(Plugin):
         return insufficient(pod, node)
 
     def scores(self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo]) -> list[int] | None:
-        cpu, memory = pod.request.nonzero_cpu_milli, pod.request.nonzero_memory
-        return [least_allocated(node, cpu, memory) for node in nodes]
+        # Pods of one kind ask for the same, and most nodes did not change since the last one.
+        key = ("least", pod.request.nonzero_cpu_milli, pod.request.nonzero_memory)
+        scores = [node.memo.get(key) for node in nodes]
+        return [
+            _remember(node, key) if score is None else score for node, score in zip(nodes, scores, strict=True)
+        ]
 
 
 def insufficient(pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -70,6 +74,11 @@ def insufficient(pod: PodInfo, node: NodeInfo) -> Status | None:
     if not reasons:
         return None
     return Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons), "NodeResourcesFit")
+
+
+def _remember(node: NodeInfo, key: tuple[str, int, int]) -> int:
+    score = node.memo[key] = least_allocated(node, key[1], key[2])
+    return score
 
 
 def least_allocated(node: NodeInfo, cpu_milli: int, memory: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clusters.emulated.scheduler.cache import Cache
 from clusters.emulated.scheduler.cluster_events import Action, Registration
 from clusters.emulated.scheduler.node_info import NodeInfo
 from clusters.emulated.scheduler.plugin import Cycle, Plugin
@@ -19,14 +20,15 @@ _REFUSED = unresolvable("node(s) were unschedulable").by("NodeUnschedulable")
 class NodeUnschedulable(Plugin):
     name = "NodeUnschedulable"
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
         self.registrations = (
             Registration("Node", Action.ADD | Action.NODE_TAINT, _became_schedulable),
             Registration("Pod", Action.POD_TOLERATION, is_the_pod_itself),
         )
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo) -> Status | None:
-        return SKIP if tolerates(pod.tolerations, _TAINT) else None
+        return SKIP if not self._cache.cordoned or tolerates(pod.tolerations, _TAINT) else None
 
     def filter(self, data: Any, pod: PodInfo, node: NodeInfo) -> Status | None:
         return _REFUSED if node.unschedulable else None

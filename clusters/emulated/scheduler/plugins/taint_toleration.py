@@ -10,7 +10,7 @@ from clusters.emulated.scheduler.node_info import NodeInfo
 from clusters.emulated.scheduler.plugin import Cycle, Plugin, normalised
 from clusters.emulated.scheduler.plugins.scheduling_gates import is_the_pod_itself
 from clusters.emulated.scheduler.pod_info import PodInfo
-from clusters.emulated.scheduler.status import Status, unresolvable
+from clusters.emulated.scheduler.status import SKIP, Status, unresolvable
 from clusters.emulated.scheduler.tolerations import hard_taints, tolerates, untolerated
 
 _REFUSED = unresolvable("node(s) had untolerated taint(s)").by("TaintToleration")
@@ -25,6 +25,9 @@ class TaintToleration(Plugin):
             Registration("Node", Action.ADD | Action.NODE_TAINT, _became_tolerable),
             Registration("Pod", Action.POD_TOLERATION, is_the_pod_itself),
         )
+
+    def pre_filter(self, cycle: Cycle, pod: PodInfo) -> Status | None:
+        return None if self._cache.hard_tainted else SKIP
 
     def filter(self, data: Any, pod: PodInfo, node: NodeInfo) -> Status | None:
         if not node.hard_taints or untolerated(pod.tolerations, node.hard_taints) is None:

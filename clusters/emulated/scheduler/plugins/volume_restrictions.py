@@ -17,7 +17,7 @@ Object = dict[str, Any]
 
 _DISK_CONFLICT = unschedulable("node(s) had no available disk").by("VolumeRestrictions")
 _IN_USE = unschedulable(
-    "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 ).by("VolumeRestrictions")
 _DISKS = ("gcePersistentDisk", "awsElasticBlockStore", "rbd", "iscsi")
 

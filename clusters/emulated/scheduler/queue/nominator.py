@@ -19,6 +19,10 @@ class Nominator:
         self._node_of: dict[str, str] = {}
         self._pods: dict[str, dict[str, PodInfo]] = {}
 
+    @property
+    def promises(self) -> int:
+        return len(self._node_of)
+
     def of_node(self, node_name: str) -> list[PodInfo]:
         pods = self._pods.get(node_name)
         return list(pods.values()) if pods else []
