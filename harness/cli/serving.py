@@ -12,13 +12,14 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
 
 from clusters.emulated.apiserver.nonresource import version_info
+from clusters.emulated.components import CONTROLLERS, SCHEDULER, Components
 from clusters.emulated.control_plane import ControlPlane, ControlPlaneOptions
 from clusters.emulated.data_directory import DataDirectoryError
 from clusters.emulated.store.errors import StoreError
@@ -35,7 +36,9 @@ FORCED = 130
 _GC_THRESHOLDS = (50_000, 20, 50)
 
 
-def serve(options: ControlPlaneOptions, *, nodes: int, kubeconfig: Path | None) -> None:
+def serve(
+    options: ControlPlaneOptions, *, nodes: int, without: Collection[str] = (), kubeconfig: Path | None
+) -> None:
     """Returns when the cluster has ended as asked; raises `Failure` when it cannot be had."""
     logging.basicConfig(level=logging.WARNING, format="kaput: %(message)s", stream=sys.stderr)
     if kubeconfig is not None:
@@ -43,7 +46,7 @@ def serve(options: ControlPlaneOptions, *, nodes: int, kubeconfig: Path | None) 
     with ExitStack() as ends, asyncio.Runner(loop_factory=new_event_loop) as runner:
         target = kubeconfig or _default_kubeconfig(options, ends)
         with _explained(options, target):
-            runner.run(_Foreground(ControlPlane(options), nodes, target, ends).run())
+            runner.run(_Foreground(ControlPlane(options), nodes, without, target, ends).run())
 
 
 def _default_kubeconfig(options: ControlPlaneOptions, ends: ExitStack) -> Path:
@@ -79,9 +82,12 @@ def refuse_foreign(kubeconfig: Path) -> None:
 class _Foreground:
     """One run of `kaput up` in its loop."""
 
-    def __init__(self, plane: ControlPlane, nodes: int, kubeconfig: Path, ends: ExitStack) -> None:
+    def __init__(
+        self, plane: ControlPlane, nodes: int, without: Collection[str], kubeconfig: Path, ends: ExitStack
+    ) -> None:
         self._plane = plane
         self._nodes = nodes
+        self._without = without
         self._kubeconfig = kubeconfig
         self._ends = ends
         self._asked_to_end = asyncio.Event()
@@ -111,6 +117,9 @@ class _Foreground:
         plane = self._plane
         await plane.start()
         await plane.listen()
+        components = Components(plane, groups=[each for each in (CONTROLLERS, SCHEDULER) if each not in self._without])
+        await components.start()
+        plane.at_stop(components.stop)
         if self._nodes:
             from clusters.emulated.kubelet.registration import NodeRegistration, node_names
 

@@ -73,6 +73,12 @@ class _VersionType(click.ParamType[str]):
     help="Register N nodes and keep them Ready. Nothing runs on them yet.",
 )
 @click.option(
+    "--without",
+    type=click.Choice(["controllers", "scheduler"]),
+    multiple=True,
+    help="Leave this part out, e.g. to run a real kube-controller-manager instead. May be given twice.",
+)
+@click.option(
     "--replicas",
     type=click.IntRange(1, 16),
     default=1,
@@ -116,6 +122,7 @@ def command(
     kubeconfig: Path | None,
     port: int,
     nodes: int,
+    without: tuple[str, ...],
     replicas: int,
     store: str,
     clock: str,
@@ -138,4 +145,5 @@ def command(
         seed=seed,
         audit_log=audit_log,
     )
-    serve(options, nodes=nodes, kubeconfig=None if kubeconfig is None else kubeconfig.absolute())
+    target = None if kubeconfig is None else kubeconfig.absolute()
+    serve(options, nodes=nodes, without=without, kubeconfig=target)
