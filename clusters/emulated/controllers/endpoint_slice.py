@@ -10,13 +10,11 @@ from typing import Any
 
 import orjson
 
-from clusters.emulated.client.controller import Controller
 from clusters.emulated.client.errors import ApiFailure, NotFound
 from clusters.emulated.client.indexer import split_key
-from clusters.emulated.client.resources import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from clusters.emulated.client.resources import ENDPOINT_SLICES, NODES
 from clusters.emulated.clock.clock import rfc3339
 from clusters.emulated.controllers import service_endpoints as behind
-from clusters.kube import selectors
 
 Object = dict[str, Any]
 
@@ -36,31 +34,16 @@ class Plan:
     delete: list[Object] = field(default_factory=list)
 
 
-class EndpointSliceController(Controller):
+class EndpointSliceController(behind.ServiceFollower):
     name = "endpointslice-controller"
     event_component = "endpoint-slice-controller"
 
     def setup(self) -> None:
-        self._services = self.informer(SERVICES)
-        self._pods = self.informer(PODS)
+        super().setup()
         self._nodes = self.informer(NODES)
         self._slices = self.informer(ENDPOINT_SLICES)
-        self._services.add_handler(self.enqueue, lambda _, new: self.enqueue(new), lambda gone, _: self.enqueue(gone))
-        self._pods.add_handler(self._pod, self._pod_changed, lambda gone, _: self._pod(gone))
         self._slices.add_handler(None, lambda _, new: self._slice(new), lambda gone, _: self._slice(gone))
         self._nodes.add_handler(self._node, self._node_changed)
-
-    def _pod(self, pod: Object) -> None:
-        labels = pod["metadata"].get("labels") or {}
-        for service in self._services.store.list(pod["metadata"]["namespace"]):
-            selector = service["spec"].get("selector")
-            if selector and selectors.from_map(selector).matches(labels):
-                self.enqueue(service)
-
-    def _pod_changed(self, old: Object, new: Object) -> None:
-        self._pod(new)
-        if old["metadata"].get("labels") != new["metadata"].get("labels"):
-            self._pod(old)
 
     def _slice(self, each: Object) -> None:
         labels = each["metadata"].get("labels") or {}
@@ -69,7 +52,7 @@ class EndpointSliceController(Controller):
 
     def _node(self, node: Object) -> None:
         if (node["metadata"].get("labels") or {}).get(_ZONE):
-            for service in self._services.store.list():
+            for service in self.services.store.list():
                 self.enqueue(service)
 
     def _node_changed(self, old: Object, new: Object) -> None:
@@ -77,7 +60,7 @@ class EndpointSliceController(Controller):
             self._node(new)
 
     async def reconcile(self, key: str) -> None:
-        service = self._services.store.get(key)
+        service = self.services.store.get(key)
         if service is None or not service["spec"].get("selector") or service["spec"].get("type") == "ExternalName":
             return  # Deleted (its slices go with their owner), or nobody's business but the user's.
         namespace, name = split_key(key)
@@ -86,7 +69,7 @@ class EndpointSliceController(Controller):
             for each in self._slices.store.list(namespace)
             if (each["metadata"].get("labels") or {}).items() >= {SERVICE_NAME: name, MANAGED_BY: MANAGER}.items()
         ]
-        pods = behind.selected_pods(service, self._pods.store.list(namespace))
+        pods = behind.selected_pods(service, self.pods.store.list(namespace))
         zones = {
             node["metadata"]["name"]: (node["metadata"].get("labels") or {}).get(_ZONE)
             for node in self._nodes.store.list()

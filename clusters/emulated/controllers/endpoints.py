@@ -6,14 +6,12 @@ from typing import Any
 
 import orjson
 
-from clusters.emulated.client.controller import Controller
 from clusters.emulated.client.errors import AlreadyExists, ApiFailure, NotFound
 from clusters.emulated.client.indexer import split_key
-from clusters.emulated.client.resources import ENDPOINTS, PODS, SERVICES
+from clusters.emulated.client.resources import ENDPOINTS
 from clusters.emulated.clock.clock import rfc3339
 from clusters.emulated.controllers import service_endpoints as behind
 from clusters.emulated.controllers.endpoint_slice import HEADLESS, TRIGGER_TIME
-from clusters.kube import selectors
 
 Object = dict[str, Any]
 
@@ -21,32 +19,17 @@ OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
 ADDRESSES_MAX = 1000
 
 
-class EndpointsController(Controller):
+class EndpointsController(behind.ServiceFollower):
     name = "endpoint-controller"
 
     def setup(self) -> None:
-        self._services = self.informer(SERVICES)
-        self._pods = self.informer(PODS)
+        super().setup()
         self._endpoints = self.informer(ENDPOINTS)
-        self._services.add_handler(self.enqueue, lambda _, new: self.enqueue(new), lambda gone, _: self.enqueue(gone))
-        self._pods.add_handler(self._pod, self._pod_changed, lambda gone, _: self._pod(gone))
         self._endpoints.add_handler(on_delete=lambda gone, _: self.enqueue(gone))
-
-    def _pod(self, pod: Object) -> None:
-        labels = pod["metadata"].get("labels") or {}
-        for service in self._services.store.list(pod["metadata"]["namespace"]):
-            selector = service["spec"].get("selector")
-            if selector and selectors.from_map(selector).matches(labels):
-                self.enqueue(service)
-
-    def _pod_changed(self, old: Object, new: Object) -> None:
-        self._pod(new)
-        if old["metadata"].get("labels") != new["metadata"].get("labels"):
-            self._pod(old)
 
     async def reconcile(self, key: str) -> None:
         namespace, name = split_key(key)
-        service = self._services.store.get(key)
+        service = self.services.store.get(key)
         if service is None:
             try:
                 await self.api.delete(ENDPOINTS, name, namespace)
@@ -55,7 +38,7 @@ class EndpointsController(Controller):
             return
         if not service["spec"].get("selector") or service["spec"].get("type") == "ExternalName":
             return
-        pods = behind.selected_pods(service, self._pods.store.list(namespace))
+        pods = behind.selected_pods(service, self.pods.store.list(namespace))
         subsets = subsets_of(service, pods)
         present = self._endpoints.store.get(key)
         labels = {**(service["metadata"].get("labels") or {}), "endpoints.kubernetes.io/managed-by": self.name}

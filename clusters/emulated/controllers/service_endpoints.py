@@ -5,9 +5,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from clusters.emulated.client.controller import Controller
+from clusters.emulated.client.resources import PODS, SERVICES
 from clusters.kube import selectors
 
 Object = dict[str, Any]
+
+
+class ServiceFollower(Controller):
+    """Is called for a Service whenever it or a Pod that it selects (or selected) changes."""
+
+    def setup(self) -> None:
+        self.services = self.informer(SERVICES)
+        self.pods = self.informer(PODS)
+        self.services.add_handler(self.enqueue, lambda _, new: self.enqueue(new), lambda gone, _: self.enqueue(gone))
+        self.pods.add_handler(self._pod, self._pod_changed, lambda gone, _: self._pod(gone))
+
+    def _pod(self, pod: Object) -> None:
+        labels = pod["metadata"].get("labels") or {}
+        for service in self.services.store.list(pod["metadata"]["namespace"]):
+            selector = service["spec"].get("selector")
+            if selector and selectors.from_map(selector).matches(labels):
+                self.enqueue(service)
+
+    def _pod_changed(self, old: Object, new: Object) -> None:
+        self._pod(new)
+        if old["metadata"].get("labels") != new["metadata"].get("labels"):
+            self._pod(old)
 
 
 def is_ready(pod: Object) -> bool:
