@@ -11,10 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from clusters.kube.timestamps import unix_s
+
 Object = dict[str, Any]
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+GRACE_S, STARTUP_GRACE_S = 50.0, 60.0
+EXCLUDED = "node.kubernetes.io/exclude-disruption"
 CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _TAINTS: dict[tuple[str, str], str] = {
     ("Ready", "False"): NOT_READY,
@@ -34,6 +38,7 @@ class Health:
     heartbeat: str
     renewed: str
     seen_s: float
+    has_ready: bool = True
 
 
 def condition(node: Object, kind: str) -> Object | None:
@@ -47,6 +52,21 @@ def condition(node: Object, kind: str) -> Object | None:
 def readiness(node: Object) -> str:
     found = condition(node, "Ready")
     return "Unknown" if found is None else str(found["status"])
+
+
+def noted(seen: Health | None, node: Object, renewed: str, now_s: float) -> Health:
+    """What is known of the node now: any new heartbeat or renewal of its lease is a sign of life at this moment."""
+    ready = condition(node, "Ready")
+    heartbeat = "" if ready is None else ready.get("lastHeartbeatTime") or ""
+    has_ready = ready is not None
+    if seen is None:
+        seen_s = now_s if has_ready else unix_s(node["metadata"]["creationTimestamp"])
+        seen = Health(heartbeat, "", seen_s, has_ready)
+    elif seen.has_ready != has_ready or (has_ready and seen.heartbeat != heartbeat):
+        seen = Health(heartbeat, seen.renewed, now_s, has_ready)
+    if renewed > seen.renewed:
+        seen = Health(heartbeat, renewed, now_s, has_ready)
+    return seen
 
 
 def silenced(node: Object, now: str) -> list[Object]:
@@ -131,9 +151,10 @@ def zone_of(node: Object) -> str:
     return f"{region}:\x00:{zone}" if region or zone else ""
 
 
-def eviction_rate(ready: int, unready: int) -> float:
-    """NoExecute taints per second that a zone in this state may get."""
-    total = ready + unready
-    if unready > 2 and unready / total >= 0.55 and ready:
-        return 0.01 if total > 50 else 0.0  # Partial disruption: the network is a likelier cause than the nodes.
-    return 0.1
+_OLD_LABELS = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
+
+
+def old_names_of_labels(node: Object) -> dict[str, str]:
+    """The beta labels that must be set so that they say what the stable ones say."""
+    labels = node["metadata"].get("labels") or {}
+    return {old: labels[new] for new, old in _OLD_LABELS.items() if new in labels and labels.get(old) != labels[new]}

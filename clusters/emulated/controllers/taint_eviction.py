@@ -1,4 +1,10 @@
-"""Deletes Pods from nodes whose NoExecute taints they do not tolerate, at once or after tolerationSeconds."""
+"""Deletes Pods from nodes whose NoExecute taints they do not tolerate, at once or after tolerationSeconds.
+
+    tainted, not tolerated          Marking for deletion, deleted
+    tainted, tolerated for 10 s     due in 10 s; what changes meanwhile does not move that moment …
+    … and the taint goes            Cancelling deletion
+    … and nothing happens           Marking for deletion, deleted
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,16 @@ from clusters.emulated.client.errors import NotFound
 from clusters.emulated.client.indexer import key_of, split_key
 from clusters.emulated.client.resources import NODES, PODS
 from clusters.emulated.clock.clock import rfc3339
+from clusters.emulated.controllers.pod_conditions import with_pod_condition
 
 Object = dict[str, Any]
+
+_CONDITION = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "DeletionByTaintManager",
+    "message": "Taint manager: deleting due to NoExecute taint",
+}
 
 
 class TaintEvictionController(Controller):
@@ -21,17 +35,19 @@ class TaintEvictionController(Controller):
         self._nodes = self.informer(NODES)
         self._pods = self.informer(PODS)
         self._pods.store.add_index("node", lambda pod: [pod["spec"]["nodeName"]] if pod["spec"].get("nodeName") else [])
-        #: Pods that will have to go, by key: since when their node has been tainted, and when they go.
-        self._due: dict[str, tuple[float, float]] = {}
-        self._pods.add_handler(self._pod, lambda _, new: self._pod(new), lambda gone, _: self._forget(gone))
+        #: When Pods that will have to go will be deleted, by key.
+        self._due_s: dict[str, float] = {}
+        self._pods.add_handler(self._pod, self._pod_changed, lambda gone, _: self._cancel(key_of(gone)))
         self._nodes.add_handler(self._node, self._node_changed)
 
     def _pod(self, pod: Object) -> None:
         if pod["spec"].get("nodeName"):
             self.enqueue(pod)
 
-    def _forget(self, pod: Object) -> None:
-        self._due.pop(key_of(pod), None)
+    def _pod_changed(self, old: Object, new: Object) -> None:
+        before, after = old["spec"], new["spec"]
+        if before.get("nodeName") != after.get("nodeName") or before.get("tolerations") != after.get("tolerations"):
+            self._pod(new)
 
     def _node(self, node: Object) -> None:
         for pod in self._pods.store.by_index("node", node["metadata"]["name"]):
@@ -43,45 +59,52 @@ class TaintEvictionController(Controller):
 
     async def reconcile(self, key: str) -> None:
         pod = self._pods.store.get(key)
-        if pod is None or pod["metadata"].get("deletionTimestamp"):
-            self._due.pop(key, None)
-            return
+        if pod is None:
+            return  # Its deletion was an event, and cancelled what was planned.
         node = self._nodes.store.get(pod["spec"].get("nodeName") or "")
-        taints = [] if node is None else no_execute(node)
-        patience_s = patience(pod, taints) if taints else None
+        if node is None:
+            return  # Whoever collects Pods of nodes that are gone will see to it.
+        patience_s = patience(pod, no_execute(node))
         if patience_s is None:
-            if self._due.pop(key, None) is not None:
-                self.recorder.event(pod, "Normal", "TaintManagerEviction", f"Cancelling deletion of Pod {key}")
+            self._cancel(key)
             return
         now_s = self.clock.monotonic_s()
-        since_s, due_s = self._due.get(key, (now_s, 0.0))
-        due_s = since_s + patience_s
-        self._due[key] = (since_s, due_s)
-        if now_s < due_s:
+        due_s = self._due_s.get(key)
+        if patience_s <= 0:
+            if due_s is not None and due_s > now_s:
+                self._cancel(key)
+            await self._evict(key)
+        elif due_s is None:
+            self._due_s[key] = now_s + patience_s
+            self.enqueue_after(key, patience_s)
+        elif now_s < due_s:
             self.enqueue_after(key, due_s - now_s)
-            return
-        await self._evict(key, pod)
+        else:
+            await self._evict(key)
 
-    async def _evict(self, key: str, pod: Object) -> None:
+    def _cancel(self, key: str) -> None:
+        if self._due_s.pop(key, None) is not None:
+            self._say(key, f"Cancelling deletion of Pod {key}")
+
+    def _say(self, key: str, text: str) -> None:
         namespace, name = split_key(key)
-        self.recorder.event(pod, "Normal", "TaintManagerEviction", f"Marking for deletion Pod {key}")
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "lastTransitionTime": rfc3339(self.clock.now_s()),
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-        }
-        generation = pod["metadata"].get("generation")
-        if generation:
-            condition["observedGeneration"] = generation
+        # The real one keeps no more than the name: its events carry no uid.
+        reference = {"kind": "Pod", "namespace": namespace, "name": name, "apiVersion": "v1"}
+        self.recorder.event(reference, "Normal", "TaintManagerEviction", text)
+
+    async def _evict(self, key: str) -> None:
+        namespace, name = split_key(key)
+        self._say(key, f"Marking for deletion Pod {key}")
         try:
-            change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [condition]}}
-            await self.api.patch(PODS, name, change, namespace, type="strategic", subresource="status")
+            pod = await self.api.get(PODS, name, namespace)
+            conditions = with_pod_condition(pod, _CONDITION, rfc3339(self.clock.now_s()))
+            if conditions is not None:
+                change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": conditions}}
+                await self.api.patch(PODS, name, change, namespace, type="strategic", subresource="status")
             await self.api.delete(PODS, name, namespace)
         except NotFound:
             pass  # It went by itself; that is all that was wanted.
-        self._due.pop(key, None)
+        self._due_s.pop(key, None)
 
 
 def no_execute(node: Object) -> list[Object]:
@@ -89,16 +112,20 @@ def no_execute(node: Object) -> list[Object]:
 
 
 def patience(pod: Object, taints: list[Object]) -> float | None:
-    """Seconds the Pod may stay under these taints: 0 if one is not tolerated, None if it may stay for ever."""
+    """Seconds the Pod may stay under these taints: 0 if one is not tolerated, None if it may stay for ever.
+
+    Of several tolerations for the same taint only the first counts.
+    """
     shortest: float | None = None
+    tolerations = pod["spec"].get("tolerations") or ()
     for taint in taints:
-        tolerated = [each for each in pod["spec"].get("tolerations") or () if tolerates(each, taint)]
-        if not tolerated:
+        found = next((each for each in tolerations if tolerates(each, taint)), None)
+        if found is None:
             return 0.0
-        for each in tolerated:
-            seconds = each.get("tolerationSeconds")
-            if seconds is not None:
-                shortest = max(0.0, float(seconds)) if shortest is None else min(shortest, max(0.0, float(seconds)))
+        seconds = found.get("tolerationSeconds")
+        if seconds is not None:
+            allowed = max(0.0, float(seconds))
+            shortest = allowed if shortest is None else min(shortest, allowed)
     return shortest
 
 
