@@ -89,9 +89,9 @@ class Algorithm:
         enough = enough_nodes(total)
         start = self._start % total
         fitting: list[NodeInfo] = []
-        fits = self._framework.run_filters_with_nominated
+        refuses = self._framework.node_filter(cycle, pod)
         for node in nodes[start:] + nodes[:start] if start else nodes:
-            status = fits(cycle, pod, node)
+            status = refuses(node)
             if status is not None:
                 diagnosis.add(node.name, status)
                 continue

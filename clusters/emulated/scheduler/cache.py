@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from clusters.emulated.scheduler.match_counts import MatchCounts
 from clusters.emulated.scheduler.node_info import NodeInfo
 from clusters.emulated.scheduler.node_tree import NodeTree
 from clusters.emulated.scheduler.pod_info import PodInfo
+from clusters.kube.selectors import Selector
 
 Object = dict[str, Any]
 
@@ -31,6 +33,7 @@ class Cache:
         self._with_required_anti_affinity: dict[str, NodeInfo] = {}
         self._image_nodes: dict[str, int] = {}
         self._claim_users: dict[str, int] = {}
+        self._matches = MatchCounts()
         # How many nodes have a PreferNoSchedule taint, a harder one, or are cordoned: mostly none.
         self.soft_tainted = 0
         self.hard_tainted = 0
@@ -120,6 +123,10 @@ class Cache:
     def is_assumed(self, uid: str) -> bool:
         return uid in self._assumed
 
+    def matching(self, namespace: str, selector: Selector, text: str) -> dict[str, int]:
+        """By node: how many Pods of the namespace the selector picks. `text` is the selector's own."""
+        return self._matches.of(namespace, selector, text, self._placed.values())
+
     def claim_in_use(self, key: str) -> bool:
         return key in self._claim_users
 
@@ -135,6 +142,7 @@ class Cache:
             info = self._infos[node_name] = NodeInfo(node_name)
         info.add(pod)
         self._placed[pod.uid] = (pod, node_name)
+        self._matches.placed(pod, node_name)
         if pod.has_affinity:
             self._note_affinity(info)
         for key in pod.claim_keys:
@@ -147,6 +155,7 @@ class Cache:
         pod, node_name = placed
         info = self._infos[node_name]
         info.remove(pod)
+        self._matches.taken(pod, node_name)
         if pod.has_affinity:
             self._note_affinity(info)
         for key in pod.claim_keys:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clusters.emulated.scheduler.fit_error import Diagnosis, PluginError
@@ -83,6 +83,18 @@ class Framework:
             if status is not None:
                 return status if status.plugin else status.by(plugin.name)
         return None
+
+    def node_filter(self, cycle: Cycle, pod: PodInfo) -> Callable[[NodeInfo], Status | None]:
+        """`run_filters_with_nominated` for many nodes: what does not differ between them is looked up once."""
+        if self._nominator.promises:
+            return lambda node: self.run_filters_with_nominated(cycle, pod, node)
+        if len(cycle.filters) == 1:
+            # Mostly it is only about resources, and a large cluster asks thousands of times.
+            plugin, data = cycle.filters[0]
+            if plugin.infallible:
+                refuses = plugin.filter
+                return lambda node: refuses(data, pod, node)
+        return lambda node: self.run_filters(cycle, pod, node)
 
     def run_filters_with_nominated(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Must pass with and without the equally or more important Pods that are promised this node.

@@ -12,7 +12,6 @@ from typing import Any
 from clusters.emulated.scheduler.pod_info import ANY_IP, HostPort, PodInfo
 from clusters.emulated.scheduler.resource_requests import Amounts, amounts, is_scalar
 from clusters.emulated.scheduler.tolerations import hard_taints
-from clusters.kube.selectors import Selector
 
 Object = dict[str, Any]
 
@@ -29,7 +28,6 @@ class NodeInfo:
         "hard_taints",
         "images",
         "labels",
-        "matching",
         "memo",
         "name",
         "node",
@@ -59,8 +57,6 @@ class NodeInfo:
         self.nonzero_cpu_milli = 0
         self.nonzero_memory = 0
         self.used_ports: dict[HostPort, int] = {}
-        # How many Pods of a namespace a selector matches; forgotten when the Pods change.
-        self.matching: dict[tuple[str, str], int] = {}
         # What a plugin worked out from this node's sums alone; forgotten when they change.
         self.memo: dict[tuple[str, int, int], int] = {}
         self.node: Object | None = None
@@ -127,8 +123,6 @@ class NodeInfo:
         self.nonzero_memory += sign * request.nonzero_memory
         for name, number in request.scalar.items():
             self.requested_scalar[name] = self.requested_scalar.get(name, 0) + sign * number
-        if self.matching:
-            self.matching = {}
         if self.memo:
             self.memo = {}
 
@@ -142,7 +136,6 @@ class NodeInfo:
         clone.with_required_anti_affinity = dict(self.with_required_anti_affinity)
         clone.requested_scalar = dict(self.requested_scalar)
         clone.used_ports = dict(self.used_ports)
-        clone.matching = {}
         clone.memo = {}
         return clone
 
@@ -152,19 +145,6 @@ class NodeInfo:
         if address == ANY_IP:
             return any(used[1] == protocol and used[2] == port for used in self.used_ports)
         return wanted in self.used_ports or (ANY_IP, protocol, port) in self.used_ports
-
-    def count_matching(self, namespace: str, selector: Selector, key: str) -> int:
-        """Pods of `namespace` that `selector` picks and that are not going away. `key` is the selector's text."""
-        memo = (namespace, key)
-        count = self.matching.get(memo)
-        if count is None:
-            matches = selector.matches
-            count = 0
-            for pod in self.pods.values():
-                if pod.namespace == namespace and not pod.terminating and matches(pod.labels):
-                    count += 1
-            self.matching[memo] = count
-        return count
 
     def __repr__(self) -> str:
         return f"NodeInfo({self.name}, {len(self.pods)} pods)"

@@ -47,6 +47,8 @@ class Plugin:
 
     name: ClassVar[str]
     registrations: Sequence[Registration] = ()
+    #: Its filter needs nothing that may be missing: it names itself in what it answers and never raises.
+    infallible: ClassVar[bool] = False
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """A status keeps the Pod out of the queue."""

@@ -18,6 +18,7 @@ _TOO_MANY_PODS = "Too many pods"
 
 class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
+    infallible = True
 
     def __init__(self) -> None:
         self.registrations = (

@@ -88,14 +88,14 @@ class PodTopologySpread(Plugin):
             return SKIP
         matches = required_node_affinity(pod.pod) or every_node
         domains: list[dict[str, int]] = [{} for _ in constraints]
+        counted = [self._counts(constraint, pod.namespace) for constraint in constraints]
         for node in self._cache.nodes:
             if not has_all_keys(node.labels, constraints):
                 continue
-            for constraint, counts in zip(constraints, domains, strict=True):
+            for constraint, counts, by_node in zip(constraints, domains, counted, strict=True):
                 if counts_node(constraint, pod, node, matches):
                     value = node.labels[constraint.topology_key]
-                    found = self._count(node, constraint, pod.namespace)
-                    counts[value] = counts.get(value, 0) + found
+                    counts[value] = counts.get(value, 0) + by_node.get(node.name, 0)
         cycle.data[self.name] = _Counts(constraints, domains)
         return None
 
@@ -141,62 +141,68 @@ class PodTopologySpread(Plugin):
         if not constraints:
             return None
         # Nodes that lack a label of an explicit constraint get nothing; defaults count a missing zone as one.
-        ignored = [explicit and not has_all_keys(node.labels, constraints) for node in nodes]
-        totals = [0.0] * len(nodes)
+        kept = [node for node in nodes if has_all_keys(node.labels, constraints)] if explicit else nodes
+        totals = [0.0] * len(kept)
         for constraint in constraints:
-            self._add_scores(constraint, constraints, pod, nodes, ignored, totals, explicit)
-        return _normalised([round_half_away(total) for total in totals], ignored)
+            if constraint.topology_key == HOSTNAME:
+                totals = self._add_by_node(constraint, pod, kept, totals)
+            else:
+                totals = self._add_by_domain(constraint, constraints if explicit else [], pod, kept, totals)
+        scores = _normalised([math.floor(total + 0.5) for total in totals])
+        if len(kept) == len(nodes):
+            return scores
+        by_name = {node.name: score for node, score in zip(kept, scores, strict=True)}
+        return [by_name.get(node.name, 0) for node in nodes]
 
-    def _add_scores(
+    def _add_by_node(
+        self, constraint: Constraint, pod: PodInfo, nodes: list[NodeInfo], totals: list[float]
+    ) -> list[float]:
+        counts = self._counts(constraint, pod.namespace)
+        weight, more = math.log(len(nodes) + 2), constraint.max_skew - 1
+        return [
+            total + counts.get(node.name, 0) * weight + more if HOSTNAME in node.labels else total
+            for node, total in zip(nodes, totals, strict=True)
+        ]
+
+    def _add_by_domain(
         self,
         constraint: Constraint,
-        constraints: list[Constraint],
+        needed: list[Constraint],
         pod: PodInfo,
         nodes: list[NodeInfo],
-        ignored: list[bool],
         totals: list[float],
-        explicit: bool,
-    ) -> None:
+    ) -> list[float]:
+        """`needed`: only nodes with the labels of all of these count."""
         key = constraint.topology_key
-        namespace = pod.namespace
-        if key == HOSTNAME:
-            weight = math.log(len(nodes) - sum(ignored) + 2)
-            for place, node in enumerate(nodes):
-                if not ignored[place] and key in node.labels:
-                    count = self._count(node, constraint, namespace)
-                    totals[place] += count * weight + (constraint.max_skew - 1)
-            return
-        domains = {node.labels.get(key, ""): 0 for place, node in enumerate(nodes) if not ignored[place]}
-        weight = math.log(len(domains) + 2)
+        values = [node.labels.get(key, "") for node in nodes]
+        domains = dict.fromkeys(values, 0)
+        if not domains.keys() - {""}:
+            return totals  # No node has the label: nothing to tell them apart.
         matches = required_node_affinity(pod.pod) or every_node
-        for node in self._cache.nodes:
-            value = node.labels.get(key, "")
-            if value not in domains or (explicit and not has_all_keys(node.labels, constraints)):
+        for name, count in self._counts(constraint, pod.namespace).items():
+            node = self._cache.node(name)
+            if node is None or not has_all_keys(node.labels, needed):
                 continue
-            if counts_node(constraint, pod, node, matches):
-                domains[value] += self._count(node, constraint, namespace)
-        for place, node in enumerate(nodes):
-            if not ignored[place] and key in node.labels:
-                totals[place] += domains[node.labels[key]] * weight + (constraint.max_skew - 1)
+            value = node.labels.get(key, "")
+            if value in domains and counts_node(constraint, pod, node, matches):
+                domains[value] += count
+        weight, more = math.log(len(domains) + 2), constraint.max_skew - 1
+        added = {value: count * weight + more for value, count in domains.items()}
+        return [
+            total + added[value] if value or key in node.labels else total
+            for node, value, total in zip(nodes, values, totals, strict=True)
+        ]
 
-    def _count(self, node: NodeInfo, constraint: Constraint, namespace: str) -> int:
-        if constraint.selector.empty or not node.pods:
-            return 0
-        return node.count_matching(namespace, constraint.selector, constraint.selector_key)
+    def _counts(self, constraint: Constraint, namespace: str) -> dict[str, int]:
+        if constraint.selector.empty:
+            return {}
+        return self._cache.matching(namespace, constraint.selector, constraint.selector_key)
 
 
-def _normalised(scores: list[int], ignored: list[bool]) -> list[int]:
+def _normalised(scores: list[int]) -> list[int]:
     """The fewer matching Pods, the higher: reversed between the smallest and the largest."""
-    kept = [score for score, ignore in zip(scores, ignored, strict=True) if not ignore]
-    largest = max(kept, default=0)
-    smallest = min(kept, default=0)
+    largest, smallest = max(scores, default=0), min(scores, default=0)
     if largest == 0:
-        return [0 if ignore else MAX_SCORE for ignore in ignored]
-    return [
-        0 if ignore else MAX_SCORE * (largest + smallest - score) // largest
-        for score, ignore in zip(scores, ignored, strict=True)
-    ]
-
-
-def round_half_away(number: float) -> int:
-    return math.floor(number + 0.5)
+        return [MAX_SCORE] * len(scores)
+    top = largest + smallest
+    return [MAX_SCORE * (top - score) // largest for score in scores]

@@ -113,8 +113,16 @@ def default_selector(pod: PodInfo, listers: Listers) -> Selector:
     base = selectors.from_map(wanted)
     if controller is None:
         return base
-    more = selectors.from_label_selector(controller["spec"].get("selector"))
-    return Selector([*base.requirements, *more.requirements])
+    more = _selector_of(controller)
+    return Selector([*base.requirements, *more.requirements]) if base.requirements else more
+
+
+def _selector_of(controller: Object) -> Selector:
+    selector = controller["spec"].get("selector") or {}
+    labels = selector.get("matchLabels")
+    if labels and not selector.get("matchExpressions"):
+        return selectors.from_map(labels)  # The api-server has checked it; reading it plainly is quick.
+    return selectors.from_label_selector(selector)
 
 
 def has_all_keys(labels: Mapping[str, str], constraints: Sequence[Constraint]) -> bool:
