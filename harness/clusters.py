@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING
 from harness.options import Options, minor_version, new_clock
 
 if TYPE_CHECKING:
+    from clusters.emulated.apiserver.access import AccessOptions
     from clusters.emulated.cluster import EmulatedCluster
 
 
-def open_cluster(options: Options) -> EmulatedCluster:
+def open_cluster(options: Options, *, replicas: int = 1, access: AccessOptions | None = None) -> EmulatedCluster:
     """A fresh one; closing it, or leaving its `with` block, ends everything it started."""
+    from clusters.emulated.apiserver.access import AccessOptions
     from clusters.emulated.cluster import EmulatedCluster
     from clusters.emulated.control_plane import ControlPlaneOptions
 
     return EmulatedCluster(
         ControlPlaneOptions(
-            version=minor_version(options.kube_version), clock=new_clock(options.clock), seed=options.seed
+            version=minor_version(options.kube_version),
+            replicas=replicas,
+            clock=new_clock(options.clock),
+            seed=options.seed,
+            access=access or AccessOptions(),
         )
     )

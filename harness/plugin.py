@@ -23,7 +23,8 @@ _FAILED = pytest.StashKey[bool]()
 _SEED = "kaput_seed"
 
 _MARKS = (
-    "cluster(clock=, kube_version=, seed=): what this test's cluster must be, whatever the command line says",
+    "cluster(clock=, kube_version=, seed=, replicas=, access=): what this test's cluster must be, whatever the "
+    "command line says; access is an AccessOptions: extra tokens, issuers, webhooks, authorization modes",
     "hop(number): the hop of the request's way (1 to 12) that this test is about",
 )
 
@@ -108,7 +109,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     wanted: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers("cluster"))):
         wanted |= mark.kwargs
-    with open_cluster(options.with_changes(wanted)) as opened:
+    extra = {name: wanted.pop(name) for name in ("access", "replicas") if name in wanted}
+    with open_cluster(options.with_changes(wanted), **extra) as opened:
         yield opened
         if options.keep and request.node.stash.get(_FAILED, False):
             from harness.keep import wait_with

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from clusters.emulated.apiserver.access import AccessOptions
 from clusters.emulated.apiserver.audit import AuditLog
 from clusters.emulated.apiserver.authentication.jwt import SigningKey
 from clusters.emulated.apiserver.bootstrap import Control, cluster_objects, shared_objects
@@ -60,6 +61,8 @@ class ControlPlaneOptions:
     seed: int | None = None
     #: One line of JSON per request goes here.
     audit_log: Path | None = None
+    #: Static tokens, OIDC issuers, webhooks that authenticate or authorize, authorization modes.
+    access: AccessOptions = field(default_factory=AccessOptions)
     #: Whether to keep `ControlPlane.history`; with virtual time it is kept in any case.
     history: bool = False
 
@@ -176,6 +179,7 @@ class ControlPlane:
             client_ca_pem=self.pki.ca.certificate_pem,
             front_proxy_ca_pem=self.pki.front_proxy_ca.certificate_pem,
             signing_key=SigningKey.from_pem(self.pki.service_account.private_pem),
+            access=self.options.access,
             audit=self._audit,
             front_proxy_client=self._front_proxy_client,
         )

@@ -28,6 +28,7 @@ class RegistryWiring:
         self.kubelets = KubeletConnections(server.objects)
         #: Where components say how they are: `component_statuses.checks["scheduler"] = …`.
         self.component_statuses = ComponentStatuses()
+        self.outbound = OutboundClient(server.clock, "Go-http-client/1.1")
         self._hook()
         self._add_subresources()
 
@@ -59,6 +60,6 @@ class RegistryWiring:
             kubelets=self.kubelets,
             component_statuses=self.component_statuses,
             routes=server.routes,
-            outbound=OutboundClient(server.clock, "Go-http-client/1.1"),
+            outbound=self.outbound,
         )
         add_subresources(server.subresources, needs)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from clusters.emulated.apiserver import respond
-from clusters.emulated.apiserver.aggregation.following import Aggregation
+from clusters.emulated.apiserver.access import Access, AccessOptions
 from clusters.emulated.apiserver.admission_wiring import AdmissionWiring
+from clusters.emulated.apiserver.aggregation.following import Aggregation
 from clusters.emulated.apiserver.audit import AuditLog
-from clusters.emulated.apiserver.authentication.authenticator import Anonymous, Authenticator
+from clusters.emulated.apiserver.authentication.authenticator import Authenticator
 from clusters.emulated.apiserver.authentication.bootstrap_tokens import BootstrapTokens
 from clusters.emulated.apiserver.authentication.impersonation import Impersonation
 from clusters.emulated.apiserver.authentication.jwt import KeySet, SigningKey
 from clusters.emulated.apiserver.authentication.outcome import TokenAuthenticator
 from clusters.emulated.apiserver.authentication.request_header import RequestHeader
 from clusters.emulated.apiserver.authentication.service_accounts import ServiceAccountTokens
-from clusters.emulated.apiserver.authentication.static_tokens import StaticTokens
 from clusters.emulated.apiserver.authentication.x509 import X509
 from clusters.emulated.apiserver.authorization.attributes import Attributes, forbidden
-from clusters.emulated.apiserver.authorization.chain import AuthorizerChain, PrivilegedGroups
+from clusters.emulated.apiserver.authorization.chain import AuthorizerChain, AuthorizerFailed, PrivilegedGroups
 from clusters.emulated.apiserver.authorization.node import NodeAuthorizer
 from clusters.emulated.apiserver.authorization.rbac import RbacAuthorizer
 from clusters.emulated.apiserver.bootstrap import node_rules
@@ -59,9 +59,7 @@ class ServerOptions:
     client_ca_pem: bytes = b""
     front_proxy_ca_pem: bytes = b""
     signing_key: SigningKey | None = None
-    static_tokens: StaticTokens | None = None
-    token_authenticators: Sequence[TokenAuthenticator] = ()
-    anonymous: Anonymous = field(default_factory=Anonymous)
+    access: AccessOptions = field(default_factory=AccessOptions)
     service_account_issuer: str = ISSUER
     audit: AuditLog | None = None
     #: Certificate and key (PEM) with which aggregated api-servers are told who asks; made when first needed.
@@ -90,11 +88,10 @@ class ApiServer:
         self.started = False
         self.signing_key = options.signing_key or SigningKey.generate()
         self.token_keys = KeySet.of([self.signing_key.public_key])
+        self.access = Access(options.access, clock)
         self.authenticator = self._authenticator()
         self.rbac = RbacAuthorizer(self.objects)
-        self.authorizers = AuthorizerChain(
-            (PrivilegedGroups(), NodeAuthorizer(self.objects, node_rules(options.version)), self.rbac)
-        )
+        self.authorizers = AuthorizerChain((PrivilegedGroups(), *self.access.authorizers(self._node, self.rbac)))
         self.impersonation = Impersonation(self.authorizers)
         self.routes = ServiceRoutes(self.objects)
         self.admission = AdmissionWiring(self)
@@ -135,8 +132,12 @@ class ApiServer:
     async def impersonate(self, request: Request) -> None:
         await self.impersonation.apply(request)
 
-    async def authorize(self, request: Request) -> None:
-        await self.authorizers.require(request)
+    async def authorize(self, request: Request) -> HttpResponse | None:
+        try:
+            await self.authorizers.require(request)
+        except AuthorizerFailed as failed:
+            return respond.text(request, failed.code, failed.text)
+        return None
 
     async def route(self, request: Request) -> HttpResponse:
         if "//" in request.http.path:
@@ -155,9 +156,7 @@ class ApiServer:
         """The storage of a resource; versions of one resource share it."""
         storage = self.storages.get(served.storage_resource)
         if storage is None:
-            cache: WatchCache[Stored] = WatchCache(
-                self.store, served.storage_prefix, Stored.from_key_value, self.clock
-            )
+            cache: WatchCache[Stored] = WatchCache(self.store, served.storage_prefix, Stored.from_key_value, self.clock)
             measured = self.metrics.store.of(self.store, served.storage_resource)
             storage = ResourceStorage(measured, cache, served.storage_prefix)
             self.storages[served.storage_resource] = storage
@@ -176,26 +175,32 @@ class ApiServer:
         self.aggregation.stop()
         for storage in self.storages.values():
             storage.cache.stop()
+        self.access.close()
+        self.admission.outbound.close()
+        self.registry_wiring.outbound.close()
 
     def _authenticator(self) -> Authenticator:
         options = self.options
         audiences = (options.service_account_issuer,)
         tokens: list[TokenAuthenticator] = []
-        if options.static_tokens is not None:
-            tokens.append(options.static_tokens)
+        if options.access.static_tokens is not None:
+            tokens.append(options.access.static_tokens)
         issuers = (options.service_account_issuer,)
         tokens.append(ServiceAccountTokens(issuers, self.token_keys, audiences, self.objects, self.clock))
         tokens.append(BootstrapTokens(self.objects, self.clock))
-        tokens += options.token_authenticators
+        tokens += self.access.outside_tokens(audiences)
         return Authenticator(
             request_header=(
                 RequestHeader(options.front_proxy_ca_pem, self.clock) if options.front_proxy_ca_pem else None
             ),
             x509=X509(options.client_ca_pem, self.clock) if options.client_ca_pem else None,
             tokens=tokens,
-            anonymous=options.anonymous,
+            anonymous=self.access.anonymous,
             audiences=audiences,
         )
+
+    def _node(self) -> NodeAuthorizer:
+        return NodeAuthorizer(self.objects, node_rules(self.options.version))
 
     async def _authorize(self, user: UserInfo, request: Request, verb: str, served: Served, name: str) -> None:
         info = request.info
