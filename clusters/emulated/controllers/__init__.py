@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from clusters.emulated.client.controller import Controller
 from clusters.emulated.controllers.cluster_role_aggregation import ClusterRoleAggregation
+from clusters.emulated.controllers.deployment import DeploymentController
+from clusters.emulated.controllers.disruption import DisruptionController
 from clusters.emulated.controllers.endpoint_slice import EndpointSliceController
 from clusters.emulated.controllers.endpoints import EndpointsController
 from clusters.emulated.controllers.garbage_collector import GarbageCollector
 from clusters.emulated.controllers.namespace import NamespaceController
 from clusters.emulated.controllers.node_lifecycle import NodeLifecycleController
+from clusters.emulated.controllers.replica_set import ReplicaSetController, ReplicationControllerController
 from clusters.emulated.controllers.root_ca import RootCaPublisher
 from clusters.emulated.controllers.service_accounts import ServiceAccountsController
 from clusters.emulated.controllers.taint_eviction import TaintEvictionController
@@ -26,4 +29,8 @@ CONTROLLERS: list[type[Controller]] = [
     EndpointsController,
     NodeLifecycleController,
     TaintEvictionController,
+    ReplicaSetController,
+    ReplicationControllerController,
+    DeploymentController,
+    DisruptionController,
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from clusters.emulated.client.controller import Controller
@@ -83,9 +84,10 @@ class NodeLifecycleController(Controller):
         """A Pod that came to a node that is silent already."""
         pod = self._pods.store.get(key)
         node = None if pod is None else self._nodes.store.get(pod["spec"].get("nodeName") or "")
-        if pod is not None and node is not None and node["metadata"]["name"] in self._health:
-            if health.condition(node, "Ready") is not None and health.readiness(node) != "True":
-                await self._mark_not_ready(pod)
+        if pod is None or node is None or node["metadata"]["name"] not in self._health:
+            return
+        if health.condition(node, "Ready") is not None and health.readiness(node) != "True":
+            await self._mark_not_ready(pod)
 
     # Every five seconds
 
@@ -228,10 +230,8 @@ class NodeLifecycleController(Controller):
             node = self._nodes.store.get(name)
             taints = None if node is None else health.no_execute_taints(node, self._now())
             if node is not None and taints is not None and health.readiness(node) != "True":
-                try:
+                with suppress(Conflict, NotFound):  # The next round queues it again, if it is still so.
                     await self._set_taints(node, taints)
-                except (Conflict, NotFound):
-                    pass  # The next round queues it again, if it is still so.
         if wait_s is not None:
             self.enqueue_after(_ZONE + zone, wait_s)
 

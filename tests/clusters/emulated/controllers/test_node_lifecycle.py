@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from clusters.emulated.cluster import EmulatedCluster
 from clusters.emulated.clock import VirtualClock
 from clusters.emulated.clock.clock import rfc3339
+from clusters.emulated.cluster import EmulatedCluster
 from clusters.emulated.controllers.eviction_zones import EvictionZones, rate, zone_state
 from clusters.emulated.controllers.taint_eviction import patience
 
@@ -71,7 +71,8 @@ def add_pod(cluster: EmulatedCluster, name: str, node: str, tolerations: list[di
     spec: dict[str, Any] = {"nodeName": node, "containers": [{"name": "c", "image": "x"}]}
     if tolerations is not None:
         spec["tolerations"] = tolerations
-    cluster.wait_until(lambda: cluster.api.request("GET", "/api/v1/namespaces/default/serviceaccounts/default").code == 200, 5)
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    cluster.wait_until(lambda: cluster.api.request("GET", account).code == 200, 5)
     cluster.api.create(PODS, {"metadata": {"name": name}, "spec": spec})
     ready = [{"type": "Ready", "status": "True"}, {"type": "ContainersReady", "status": "True"}]
     cluster.api.patch(f"{PODS}/{name}/status", {"status": {"phase": "Running", "conditions": ready}})
