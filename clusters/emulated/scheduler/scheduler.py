@@ -128,6 +128,10 @@ class Scheduler:
             self._failed(queued, UNSCHEDULABLE, unfit.message, nominated, plugins=True)
         except PluginError as problem:
             self._failed(queued, SCHEDULER_ERROR, problem.message, nominated="")
+        except Exception as unexpected:
+            # An object that nobody foresaw must not keep the scheduler from serving the other Pods.
+            log.exception("%s could not be scheduled", pod.key)
+            self._failed(queued, SCHEDULER_ERROR, str(unexpected), nominated="")
         else:
             self._place(queued, cycle, node_name)
 
@@ -173,6 +177,9 @@ class Scheduler:
             self._binding_failed(queued, cycle, node_name, message)
         except PluginError as problem:
             self._binding_failed(queued, cycle, node_name, problem.message)
+        except Exception as unexpected:
+            log.exception("%s could not be bound", pod.key)
+            self._binding_failed(queued, cycle, node_name, str(unexpected))
         else:
             note = f"Successfully assigned {pod.key} to {node_name}"
             self._events.event(pod.pod, "Normal", "Scheduled", "Binding", note)

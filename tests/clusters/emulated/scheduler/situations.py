@@ -25,6 +25,10 @@ MIDDLE = priority_class("middle", 100)
 LOW = priority_class("low", -10)
 NEVER = priority_class("patient", 1000, preemptionPolicy="Never")
 ZONE = "topology.kubernetes.io/zone"
+_DEFAULT_TOLERATIONS = [
+    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for key in ("not-ready", "unreachable")
+]
 
 
 def _situation(name: str, given: list[Object], *steps: Any) -> Situation:
@@ -649,4 +653,172 @@ PREEMPTION = [
     ),
 ]
 
-SITUATIONS = [*RESOURCES, *NODES, *PORTS_AND_GATES, *AFFINITY, *SPREAD, *VOLUMES, *PREEMPTION]
+MIXED = [
+    _situation(
+        "one cordoned, one tainted", [node("a", unschedulable=True), node("b", taints=["t=x:NoSchedule"])], pod("p")
+    ),
+    _situation(
+        "a toleration is added",
+        [node("a", taints=["team=x:NoSchedule"])],
+        pod("p"),
+        (
+            "patch",
+            ("Pod", "p", {"spec": {"tolerations": [*_DEFAULT_TOLERATIONS, {"key": "team", "operator": "Exists"}]}}),
+        ),
+    ),
+    _situation(
+        "claim missing, then unbound",
+        [node("a"), storage_class("now", provisioner="csi.test")],
+        pod("p", claims=["c"]),
+        claim("c", storage="now"),
+    ),
+    _situation(
+        "a resource claim is missing",
+        [node("a")],
+        pod("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "nowhere"}]),
+    ),
+    _situation(
+        "resources of the whole pod",
+        [node("a", cpu="2")],
+        pod("p", resources={"requests": {"cpu": "3", "memory": "1Gi"}}),
+    ),
+    _situation(
+        "a service over two zones",
+        [
+            _zone("a", "z1"),
+            _zone("b", "z1"),
+            _zone("c", "z2"),
+            _service("web", "p"),
+            *(pod(f"x{i}", labels={"app": "p"}, on="a") for i in range(6)),
+            *(pod(f"y{i}", on=name) for i, name in enumerate("bbbbbbcccccc")),
+        ],
+        pod("p", labels={"app": "p"}),
+    ),
+    _situation(
+        "pushed out of an extended resource",
+        [HIGH, node("a", gpu="1"), pod("x", requests={"example.com/gpu": "1"}, on="a")],
+        pod("p", requests={"example.com/gpu": "1"}, priorityClassName="high"),
+        ("leave", None),
+    ),
+    _situation(
+        "pushed out of a claim",
+        [
+            HIGH,
+            node("a"),
+            volume("v", mode="ReadWriteOncePod"),
+            claim("c", volume="v", bound=True, mode="ReadWriteOncePod"),
+            pod("x", claims=["c"], on="a"),
+        ],
+        pod("p", claims=["c"], priorityClassName="high"),
+    ),
+    _situation(
+        "five reasons for the important one",
+        [
+            HIGH,
+            node("a", cpu="1"),
+            node("b", unschedulable=True),
+            node("c", pods="1"),
+            node("d", taints=["t=x:NoExecute"]),
+            node("e"),
+            pod("full", on="c", priorityClassName="high"),
+            pod("wide", cpu="3", on="e", priorityClassName="high"),
+        ],
+        pod("p", cpu="2", priorityClassName="high"),
+    ),
+    _situation(
+        "away from the important one",
+        [HIGH, MIDDLE, node("a"), pod("x", labels={"app": "x"}, on="a", priorityClassName="high")],
+        pod("p", affinity=near("x", anti=True), priorityClassName="middle"),
+    ),
+    _situation(
+        "near and away at once",
+        [
+            _zone("a", "z1"),
+            _zone("b", "z1"),
+            _zone("c", "z2"),
+            pod("db", labels={"app": "db"}, on="a"),
+            pod("x", labels={"app": "p"}, on="b"),
+        ],
+        pod("p", labels={"app": "p"}, affinity={**near("db", ZONE), **near("p", anti=True)}),
+        pod("q", labels={"app": "p"}, affinity={**near("db"), **near("p", anti=True)}),
+    ),
+    _situation(
+        "weights of preferred nodes",
+        [node("a", labels={"disk": "ssd"}), node("b", labels={"gen": "new"}), node("c")],
+        pod(
+            "p",
+            affinity={
+                "nodeAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 10, "preference": {"matchExpressions": [_in("disk", "ssd")]}},
+                        {"weight": 60, "preference": {"matchExpressions": [_in("gen", "new")]}},
+                    ]
+                }
+            },
+        ),
+    ),
+    _situation(
+        "spread by version",
+        [node("a"), node("b", cpu="1"), pod("x", labels={"app": "p", "v": "1"}, on="a")],
+        pod("p", cpu="2", labels={"app": "p", "v": "2"}, topologySpreadConstraints=spread("p", matchLabelKeys=["v"])),
+        pod(
+            "q",
+            cpu="1100m",
+            labels={"app": "p", "v": "2"},
+            topologySpreadConstraints=spread("p", matchLabelKeys=["v"]),
+        ),
+    ),
+    _situation(
+        "two constraints",
+        [
+            _zone("a", "z1"),
+            _zone("b", "z2"),
+            node("c"),
+            pod("x", labels={"app": "p"}, on="a"),
+            pod("y", labels={"app": "p"}, on="b"),
+        ],
+        pod("p", labels={"app": "p"}, topologySpreadConstraints=[*spread("p", ZONE), *spread("p")]),
+        pod("q", labels={"app": "p"}, topologySpreadConstraints=[*spread("p", ZONE, skew=2), *spread("p")]),
+    ),
+    _situation(
+        "a node with a promise goes",
+        [HIGH, node("a"), pod("x", cpu="3", on="a")],
+        pod("p", cpu="3", priorityClassName="high"),
+        ("delete", ("Node", "a")),
+        node("b"),
+    ),
+    _situation(
+        "a lost claim",
+        [node("a"), volume("v"), claim("c", volume="v", bound=True)],
+        ("patch", ("PersistentVolumeClaim", "c", {"status": {"phase": "Lost"}})),
+        pod("p", claims=["c"]),
+    ),
+    _situation(
+        "a claim with a volume but not bound",
+        [node("a"), volume("v"), claim("c", volume="v")],
+        pod("p", claims=["c"]),
+    ),
+    _situation(
+        "a volume reserved by hand",
+        [
+            node("a"),
+            storage_class("local", wait=True),
+            volume("v", storage="local", reserved_for="other"),
+            claim("c", storage="local"),
+        ],
+        pod("p", claims=["c"]),
+    ),
+    _situation(
+        "unreachable node",
+        [node("a", taints=["node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"])],
+        pod("p"),
+    ),
+    _situation(
+        "disk pressure and a full node",
+        [node("a", taints=["node.kubernetes.io/disk-pressure:NoSchedule"]), node("b"), pod("x", cpu="4", on="b")],
+        pod("p", cpu="1"),
+        ("patch", ("Node", "a", {"spec": {"taints": None}})),
+    ),
+]
+
+SITUATIONS = [*RESOURCES, *NODES, *PORTS_AND_GATES, *AFFINITY, *SPREAD, *VOLUMES, *PREEMPTION, *MIXED]

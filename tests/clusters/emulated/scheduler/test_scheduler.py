@@ -230,3 +230,18 @@ def test_a_pod_that_goes_while_it_waits_is_forgotten(scheduled: Scheduled) -> No
     )
     assert outcomes[-1] == {}
     assert [one["metadata"]["name"] for one in scheduled.cluster.run(scheduled.api.list(NODES)).items] == []
+
+
+def test_two_schedulers_at_once_bind_every_pod_once(unscheduled: Scheduled) -> None:
+    create(unscheduled, *(node(f"n{number}") for number in range(3)))
+    create(unscheduled, *(pod(f"p{number}", cpu="100m") for number in range(30)))
+    with unscheduled.scheduler(), unscheduled.scheduler():
+        unscheduled.clock.advance(30)
+    assert all(get(unscheduled, f"p{number}")["spec"].get("nodeName") for number in range(30))
+    bound = [event for event in _all_events(unscheduled) if event["reason"] == "Scheduled"]
+    assert len(bound) == 30
+
+
+def _all_events(world: Scheduled) -> list[Object]:
+    found: list[Object] = world.cluster.run(world.api.list(EVENTS, "default")).items
+    return found
