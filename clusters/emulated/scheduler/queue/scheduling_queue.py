@@ -16,7 +16,7 @@ import asyncio
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from clusters.emulated.clock import Clock
@@ -40,14 +40,13 @@ class SchedulingQueue:
         self,
         clock: Clock,
         pre_enqueue: Callable[[PodInfo], Status | None],
-        registrations: dict[str, tuple[Registration, ...]],
+        registrations: Mapping[str, tuple[Registration, ...]],
         nominator: Nominator,
     ) -> None:
         self.nominator = nominator
         self._clock = clock
         self._pre_enqueue = pre_enqueue
         self._registrations = registrations
-        self._interesting: set[tuple[str, Any]] = set()
         self._active: dict[str, QueuedPod] = {}
         self._active_heap: list[tuple[int, float, int, QueuedPod]] = []
         self._backing_off: dict[str, QueuedPod] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import pytest
@@ -33,6 +34,9 @@ class HandClock:
 
     async def sleep(self, delay_s: float) -> None:
         raise NotImplementedError
+
+    def io(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         self.timers.append((self.time_s + delay_s, callback))
@@ -65,7 +69,7 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def queue(clock: HandClock) -> SchedulingQueue:
-    registrations = {
+    registrations: dict[str, tuple[Registration, ...]] = {
         "Fit": (Registration("Node", Action.ADD),),
         "Picky": (Registration("Node", Action.ADD, lambda pod, old, new: (new or {})["metadata"]["name"] == "nice"),),
         "SchedulingGates": (Registration("Pod", Action.POD_GATES_GONE),),
