@@ -8,6 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from clusters.lever_protocols import Lever, LeverMissingError, Levers, Sent, WebhookAnswer, WebhookSpec
+
+__all__ = [
+    "Answer", "Api", "ApiError", "Cluster", "ClusterShape", "Lever", "LeverMissingError", "Levers", "Object", "Sent",
+    "WebhookAnswer", "WebhookSpec",
+]  # fmt: skip
+
 Object = dict[str, Any]
 
 
@@ -75,42 +82,16 @@ class Api(Protocol):
     def anonymous(self) -> Api: ...
 
 
-class Lever(Protocol):
-    """A fault in force. `fired` counts what it has hit: 0 means that it hit nothing."""
+@dataclass(frozen=True)
+class ClusterShape:
+    """What a cluster has to have from its start."""
 
-    @property
-    def fired(self) -> int: ...
-
-
-class StoreLevers(Protocol):
-    """Hop 7. Each is a context manager: leaving it heals."""
-
-    def freeze(self) -> AbstractContextManager[Lever]:
-        """Every request to the store hangs."""
-        ...
-
-    def down(self) -> AbstractContextManager[Lever]:
-        """The store is gone: connections are refused."""
-        ...
-
-    def stall_fsync(self, delay_s: float) -> AbstractContextManager[Lever]:
-        """Each fsync takes this long, in cluster time."""
-        ...
-
-    def quota(self, quota_bytes: int) -> AbstractContextManager[Lever]:
-        """The database may not grow beyond this."""
-        ...
-
-    def compact(self) -> int:
-        """Forgets all history before now, which nothing brings back; returns the revision it now begins with."""
-        ...
-
-
-class Levers(Protocol):
-    """What can be broken on a cluster, by the component it breaks."""
-
-    @property
-    def store(self) -> StoreLevers: ...
+    replicas: int = 1
+    front: bool = False
+    """A load balancer in front of the api-servers, which asks each whether it is ready."""
+    components: bool = False
+    """Controllers and scheduler run."""
+    nodes: tuple[str, ...] = ()
 
 
 class Cluster(Protocol):
@@ -131,5 +112,21 @@ class Cluster(Protocol):
 
     @property
     def levers(self) -> Levers: ...
+
+    def replica(self, index: int) -> Api:
+        """cluster-admin at one api-server of several."""
+        ...
+
+    def elapsed_s(self) -> float:
+        """Cluster time since some moment before the first call."""
+        ...
+
+    def pass_time(self, seconds: float) -> None:
+        """Returns when so much cluster time has passed."""
+        ...
+
+    def front_url(self) -> str:
+        """Where the load balancer in front of the api-servers is."""
+        ...
 
     def close(self) -> None: ...

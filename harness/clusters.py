@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusters.base import ClusterShape
 from harness.options import Options, minor_version, new_clock
 
 if TYPE_CHECKING:

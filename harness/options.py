@@ -46,18 +46,22 @@ class Options:
 
     cluster: str = _option("emulated", f"which cluster the tests get: {', '.join(BACKENDS)}", "BACKEND")
     seed: int | None = _option(None, "draw names and UIDs from this seed (default: a random one, printed)", "N")
-    clock: str = _option("real", "how fast cluster time runs: real, or scaled:N", "CLOCK")
+    clock: str = _option("real", "how fast cluster time runs: real, scaled:N, or virtual", "CLOCK")
     kube_version: str = _option("1.36", "which Kubernetes the emulated cluster is", "V")
+    hop: int | None = _option(None, "of the failure table, only this hop (1 to 12; 0: nodes, replicas)", "N")
+    fault: str | None = _option(None, "of the failure table, only this entry, by id or by name", "ID")
     keep: bool = _option(False, "stop after a failed test with its cluster still up, until Enter or Ctrl-C")
 
     def __post_init__(self) -> None:
         if self.cluster not in BACKENDS:
             raise BadOptionError(f"there is no cluster {self.cluster!r}; give one of: {', '.join(BACKENDS)}")
         clock_factor(self.clock)
+        if self.hop is not None and not 0 <= self.hop <= 12:
+            raise BadOptionError(f"there is no hop {self.hop}; they are 1 to 12, and 0 for nodes and replicas")
 
     def with_changes(self, changes: Mapping[str, Any]) -> Options:
         """As a test's `cluster` mark wants it."""
-        known = {each.name for each in fields(self)} - {"keep"}
+        known = {each.name for each in fields(self)} - {"keep", "hop", "fault"}
         unknown = sorted(set(changes) - known)
         if unknown:
             raise BadOptionError(f"the mark cluster knows no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
@@ -83,7 +87,7 @@ def _number(given: object) -> int:
     try:
         return int(str(given))
     except ValueError:
-        raise BadOptionError(f"a seed is a whole number, not {given!r}") from None
+        raise BadOptionError(f"a seed or a hop is a whole number, not {given!r}") from None
 
 
 def _flag(given: object) -> bool:
@@ -92,7 +96,7 @@ def _flag(given: object) -> bool:
 
 def clock_factor(text: str) -> float:
     """How many seconds of cluster time pass in a real one: `real` is 1, `scaled:60` is 60."""
-    if text == "real":
+    if text in ("real", "virtual"):
         return 1.0
     kind, _, number = text.partition(":")
     try:
@@ -101,7 +105,7 @@ def clock_factor(text: str) -> float:
         factor = math.nan
     if kind != "scaled" or not 0 < factor <= FACTOR_MAX:
         raise BadClockError(
-            f"{text!r} is no clock; give real, or scaled:N with N above 0 and up to {FACTOR_MAX:,.0f} "
+            f"{text!r} is no clock; give real, virtual, or scaled:N with N above 0 and up to {FACTOR_MAX:,.0f} "
             "(scaled:60: a minute of cluster time each second)"
         )
     return factor
@@ -122,10 +126,12 @@ def minor_version(text: str) -> str:
 
 
 def new_clock(text: str) -> Clock:
-    from clusters.emulated.clock import RealClock, ScaledClock
+    from clusters.emulated.clock import RealClock, ScaledClock, VirtualClock
 
     factor = clock_factor(text)
+    if text == "virtual":
+        return VirtualClock()
     return RealClock() if text == "real" else ScaledClock(factor)
 
 
-_READERS: Mapping[str, Callable[[object], object]] = {"seed": _number, "keep": _flag}
+_READERS: Mapping[str, Callable[[object], object]] = {"seed": _number, "hop": _number, "keep": _flag}

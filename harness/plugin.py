@@ -17,6 +17,7 @@ from harness.options import BadOptionError, Options, read_options
 if TYPE_CHECKING:
     from clusters.base import Cluster
     from harness.kubectl import Kubectl
+    from harness.symptoms import Observer
 
 OPTIONS = pytest.StashKey[Options]()
 _FAILED = pytest.StashKey[bool]()
@@ -26,6 +27,8 @@ _MARKS = (
     "cluster(clock=, kube_version=, seed=, replicas=, access=): what this test's cluster must be, whatever the "
     "command line says; access is an AccessOptions: extra tokens, issuers, webhooks, authorization modes",
     "hop(number): the hop of the request's way (1 to 12) that this test is about",
+    "fault(id): the entry of the failure table that this test is about",
+    "needs(*levers): skip this test where the cluster lacks one of these levers, as group.name",
 )
 
 
@@ -66,6 +69,14 @@ def _new_seed(config: pytest.Config) -> int:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     node.workerinput[_SEED] = node.config.stash[OPTIONS].seed
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for `fault` runs once for each entry of the failure table."""
+    if "fault" in metafunc.fixturenames:
+        from harness.failure_table import parameters
+
+        metafunc.parametrize("fault", parameters(metafunc.config.stash[OPTIONS]))
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -116,6 +127,24 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
             from harness.keep import wait_with
 
             wait_with(opened, request.config)
+
+
+def _skip_without_levers(request: pytest.FixtureRequest, cluster: Cluster) -> None:
+    from harness.injecting import missing_levers
+    from harness.kubectl import find_kubectl
+
+    needs = [need for mark in request.node.iter_markers("needs") for need in mark.args]
+    missing = missing_levers(cluster, needs, find_kubectl() is not None) if needs else []
+    if missing:
+        pytest.skip(f"this cluster ({cluster.backend}) has no {', '.join(missing)}")
+
+
+@pytest.fixture
+def observer(cluster: Cluster) -> Observer:
+    """Whoever looks at this test's cluster."""
+    from harness.symptoms import Observer
+
+    return Observer(cluster)
 
 
 @pytest.fixture

