@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import add
 
 from clusters.emulated.scheduler.fit_error import Diagnosis, PluginError
 from clusters.emulated.scheduler.node_info import NodeInfo
@@ -92,8 +94,7 @@ class Framework:
             # Mostly it is only about resources, and a large cluster asks thousands of times.
             plugin, data = cycle.filters[0]
             if plugin.infallible:
-                refuses = plugin.filter
-                return lambda node: refuses(data, pod, node)
+                return partial(plugin.filter, data, pod)
         return lambda node: self.run_filters(cycle, pod, node)
 
     def run_filters_with_nominated(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -162,16 +163,15 @@ class Framework:
         return PostFilterResult(unschedulable(*reasons), nominated)
 
     def run_scores(self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo]) -> list[int]:
-        totals = [0] * len(nodes)
+        totals: list[int] = []
         for plugin, weight in self._scoring:
             scores = plugin.scores(cycle, pod, nodes)
             if scores is None:
                 continue
-            if weight == 1:
-                totals = [total + score for total, score in zip(totals, scores, strict=True)]
-            else:
-                totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
-        return totals
+            if weight != 1:
+                scores = [weight * score for score in scores]
+            totals = list(map(add, totals, scores)) if totals else scores
+        return totals or [0] * len(nodes)
 
     def run_reserve(self, cycle: Cycle, pod: PodInfo, node_name: str) -> None:
         for plugin in self._reserve:

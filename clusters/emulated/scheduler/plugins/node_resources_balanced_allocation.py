@@ -17,10 +17,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         if not cpu and not memory:
             return None
         key = ("balance", cpu, memory)
-        scores = [node.memo.get(key) for node in nodes]
-        return [
-            _remember(node, key) if score is None else score for node, score in zip(nodes, scores, strict=True)
-        ]
+        return [score if (score := node.memo.get(key)) is not None else _remember(node, key) for node in nodes]
 
 
 def _remember(node: NodeInfo, key: tuple[str, int, int]) -> int:

@@ -41,10 +41,7 @@ class NodeResourcesFit(Plugin):
     def scores(self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo]) -> list[int] | None:
         # Pods of one kind ask for the same, and most nodes did not change since the last one.
         key = ("least", pod.request.nonzero_cpu_milli, pod.request.nonzero_memory)
-        scores = [node.memo.get(key) for node in nodes]
-        return [
-            _remember(node, key) if score is None else score for node, score in zip(nodes, scores, strict=True)
-        ]
+        return [score if (score := node.memo.get(key)) is not None else _remember(node, key) for node in nodes]
 
 
 def insufficient(pod: PodInfo, node: NodeInfo) -> Status | None:
