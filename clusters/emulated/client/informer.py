@@ -105,6 +105,11 @@ class Informer:
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
+    @property
+    def resource_version(self) -> int:
+        """Up to which version of the api-server's state the store has followed."""
+        return int(self._resource_version or 0)
+
     # Handlers
 
     def add_handler(

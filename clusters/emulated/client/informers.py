@@ -44,6 +44,10 @@ class SharedInformer:
     def has_synced(self) -> bool:
         return self._informer.has_synced
 
+    @property
+    def resource_version(self) -> int:
+        return self._informer.resource_version
+
     async def start(self) -> None:
         await self._informer.start()
 

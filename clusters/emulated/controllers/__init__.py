@@ -7,16 +7,24 @@ from __future__ import annotations
 
 from clusters.emulated.client.controller import Controller
 from clusters.emulated.controllers.cluster_role_aggregation import ClusterRoleAggregation
+from clusters.emulated.controllers.daemon_set import DaemonSetController
 from clusters.emulated.controllers.deployment import DeploymentController
 from clusters.emulated.controllers.disruption import DisruptionController
 from clusters.emulated.controllers.endpoint_slice import EndpointSliceController
 from clusters.emulated.controllers.endpoints import EndpointsController
+from clusters.emulated.controllers.ephemeral_volume import EphemeralVolumeController
 from clusters.emulated.controllers.garbage_collector import GarbageCollector
 from clusters.emulated.controllers.namespace import NamespaceController
 from clusters.emulated.controllers.node_lifecycle import NodeLifecycleController
+from clusters.emulated.controllers.persistent_volume_binder import PersistentVolumeBinder
+from clusters.emulated.controllers.pod_gc import PodGarbageCollector
+from clusters.emulated.controllers.pv_protection import PvProtectionController
+from clusters.emulated.controllers.pvc_protection import PvcProtectionController
 from clusters.emulated.controllers.replica_set import ReplicaSetController, ReplicationControllerController
 from clusters.emulated.controllers.root_ca import RootCaPublisher
 from clusters.emulated.controllers.service_accounts import ServiceAccountsController
+from clusters.emulated.controllers.stub_provisioner import StubProvisioner
+from clusters.emulated.controllers.stateful_set import StatefulSetController
 from clusters.emulated.controllers.taint_eviction import TaintEvictionController
 
 CONTROLLERS: list[type[Controller]] = [
@@ -32,5 +40,13 @@ CONTROLLERS: list[type[Controller]] = [
     ReplicaSetController,
     ReplicationControllerController,
     DeploymentController,
+    StatefulSetController,
+    DaemonSetController,
     DisruptionController,
+    PersistentVolumeBinder,
+    StubProvisioner,
+    PvcProtectionController,
+    PvProtectionController,
+    EphemeralVolumeController,
+    PodGarbageCollector,
 ]

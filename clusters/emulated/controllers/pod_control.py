@@ -77,16 +77,17 @@ class PodControl:
 
 
 async def slow_start_batches(
-    count: int, work: Callable[[], Awaitable[object]], initial: int = SLOW_START_INITIAL_BATCH
+    count: int, work: Callable[[int], Awaitable[object]], initial: int = SLOW_START_INITIAL_BATCH
 ) -> tuple[int, ApiFailure | None]:
     """Does the work `count` times: once, then twice at a time, four times…; stops after a batch with a failure.
 
     So a quota that is used up is asked a few times and not five hundred. Returns how often it succeeded.
     """
-    succeeded = 0
+    succeeded = begun = 0
     batch = min(count, initial)
     while batch > 0:
-        outcomes = await asyncio.gather(*(work() for _ in range(batch)), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(work, range(begun, begun + batch)), return_exceptions=True)
+        begun += batch
         failures = []
         for outcome in outcomes:
             if isinstance(outcome, ApiFailure):
@@ -96,6 +97,5 @@ async def slow_start_batches(
         succeeded += batch - len(failures)
         if failures:
             return succeeded, failures[0]
-        count -= batch
-        batch = min(2 * batch, count)
+        batch = min(2 * batch, count - begun)
     return succeeded, None

@@ -183,7 +183,7 @@ class ReplicaSetController(Controller):
         reference = controller_reference(replica_set, self.resource)
         pod = pod_from_template(replica_set["spec"].get("template") or {}, replica_set, reference)
 
-        async def create() -> None:
+        async def create(_: int) -> None:
             try:
                 await self.pod_control.create(pod, replica_set)
             except ApiFailure as failure:
