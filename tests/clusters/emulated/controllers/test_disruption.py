@@ -16,6 +16,7 @@ LABELS = {"app": "web"}
 
 @pytest.fixture
 def shop(cluster: EmulatedCluster) -> EmulatedCluster:
+    cluster.api.create("/api/v1/nodes", {"metadata": {"name": "node-1"}})
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
     account = f"{BASE}/serviceaccounts/default"
     cluster.wait_until(lambda: cluster.api.request("GET", account).code == 200, 5)
@@ -57,7 +58,7 @@ def replica_controller(cluster: EmulatedCluster, replicas: int) -> dict[str, Any
 
 def numbers(cluster: EmulatedCluster, name: str = "budget") -> tuple[int, int, int, int]:
     status = cluster.api.get(f"{BUDGETS}/{name}")["status"]
-    return tuple(status[key] for key in ("expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed"))
+    return status["expectedPods"], status["currentHealthy"], status["desiredHealthy"], status["disruptionsAllowed"]
 
 
 def condition(cluster: EmulatedCluster, name: str = "budget") -> tuple[str, str, str]:
@@ -174,7 +175,8 @@ def test_a_pod_that_two_budgets_cover_is_told(shop: EmulatedCluster) -> None:
 def test_a_stale_disruption_target_is_taken_back(shop: EmulatedCluster) -> None:
     make_pod(shop, "a")
     now = shop.api.get(f"{BASE}/pods/a")["metadata"]["creationTimestamp"]
-    target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "lastTransitionTime": now}
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    target["lastTransitionTime"] = now
     shop.api.patch(f"{BASE}/pods/a/status", {"status": {"conditions": [target]}})
     settle(shop, 119)
     assert shop.api.get(f"{BASE}/pods/a")["status"]["conditions"][0]["status"] == "True"
