@@ -21,10 +21,11 @@ from clusters.emulated.controllers.pod_gc import PodGarbageCollector
 from clusters.emulated.controllers.pv_protection import PvProtectionController
 from clusters.emulated.controllers.pvc_protection import PvcProtectionController
 from clusters.emulated.controllers.replica_set import ReplicaSetController, ReplicationControllerController
+from clusters.emulated.controllers.resource_quota import ResourceQuotaController
 from clusters.emulated.controllers.root_ca import RootCaPublisher
 from clusters.emulated.controllers.service_accounts import ServiceAccountsController
-from clusters.emulated.controllers.stub_provisioner import StubProvisioner
 from clusters.emulated.controllers.stateful_set import StatefulSetController
+from clusters.emulated.controllers.stub_provisioner import StubProvisioner
 from clusters.emulated.controllers.taint_eviction import TaintEvictionController
 
 CONTROLLERS: list[type[Controller]] = [
@@ -49,4 +50,5 @@ CONTROLLERS: list[type[Controller]] = [
     PvProtectionController,
     EphemeralVolumeController,
     PodGarbageCollector,
+    ResourceQuotaController,
 ]

@@ -207,7 +207,8 @@ class PersistentVolumeBinder(Controller):
             text = f'storageclass.storage.k8s.io "{name}" not found'
             self.recorder.event(claim, "Warning", "ProvisioningFailed", text)
             return
-        provisioner = _MIGRATED.get(storage_class["provisioner"], storage_class["provisioner"])
+        named: str = storage_class["provisioner"]
+        provisioner = _MIGRATED.get(named, named)
         if provisioner.startswith(_IN_TREE):
             text = f"no volume plugin matched name: {provisioner}"
             self.recorder.event(claim, "Warning", "ProvisioningFailed", text)
@@ -273,7 +274,8 @@ class PersistentVolumeBinder(Controller):
         annotations = matching.annotations_of(volume)
         changed = dict(volume)
         if reference.get("uid") != claim["metadata"]["uid"] or not matching.is_bound_to(volume, claim):
-            changed["spec"] = {**volume["spec"], "claimRef": reference_to({**claim, "kind": "PersistentVolumeClaim", "apiVersion": "v1"})}
+            reference = reference_to({**claim, "kind": "PersistentVolumeClaim", "apiVersion": "v1"})
+            changed["spec"] = {**volume["spec"], "claimRef": reference}
         if not matching.is_bound_to(volume, claim) and matching.BOUND_BY_CONTROLLER not in annotations:
             annotations = {**annotations, matching.BOUND_BY_CONTROLLER: "yes"}
             changed["metadata"] = {**volume["metadata"], "annotations": annotations}

@@ -81,8 +81,8 @@ def best_match(claim: Object, volumes: list[Object], *, delayed: bool) -> Object
     groups: dict[tuple[str, ...], list[Object]] = {}
     for volume in volumes:
         if _allows(volume, claim):
-            modes = {_SHORT_MODES.get(mode, mode) for mode in volume["spec"].get("accessModes") or ()}
-            groups.setdefault(tuple(sorted(modes)), []).append(volume)
+            short = {_SHORT_MODES.get(mode, mode) for mode in volume["spec"].get("accessModes") or ()}
+            groups.setdefault(tuple(sorted(short)), []).append(volume)
     for modes in sorted(groups, key=len):
         found = _smallest(claim, groups[modes], delayed)
         if found is not None:
