@@ -41,7 +41,7 @@ await informer.start();
 let ended;
 const gone = new Promise((resolve) => { ended = resolve; });
 const abort = await new k8s.Watch(kc).watch(path, { allowWatchBookmarks: true }, (type, each) => {
-  out.watched.push(`${type} ${each.metadata.name}`);
+  if (type !== 'BOOKMARK') out.watched.push(`${type} ${each.metadata.name}`);
   if (type === 'DELETED') ended();
 }, () => {});
 

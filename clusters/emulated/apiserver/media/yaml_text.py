@@ -3,6 +3,7 @@ no more aliases than a document can honestly need, and the parser's complaints i
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from typing import Any
@@ -35,21 +36,23 @@ def loads(text: bytes, *, strict: bool = False) -> Any:
     except UnicodeDecodeError:
         raise YamlError("yaml: invalid leading UTF-8 octet") from None
     try:
-        node = yaml.compose(decoded, Loader=yaml.SafeLoader)
+        loader = yaml.SafeLoader(decoded)
+        node = loader.get_node() if loader.check_node() else None
+        return None if node is None else _Reader(strict, decoded).value(node)
     except yaml.MarkedYAMLError as error:
         raise YamlError(_in_go_words(error)) from None
     except yaml.YAMLError as error:
         raise YamlError(f"yaml: {error}") from None
     except RecursionError:
         raise YamlError("yaml: exceeded max depth of 10000") from None
-    return None if node is None else _Reader(strict).value(node)
 
 
 class _Reader:
     """Builds values from nodes, counting how much of the work aliases cause."""
 
-    def __init__(self, strict: bool) -> None:
+    def __init__(self, strict: bool, text: str) -> None:
         self.strict = strict
+        self.text = text
         self.nodes = 0
         self.from_aliases = 0
         self.seen: set[int] = set()
@@ -71,7 +74,7 @@ class _Reader:
             ):
                 raise YamlError("yaml: document contains excessive aliasing")
         if id(node) in self.open:
-            raise YamlError(f"yaml: anchor '{node.anchor or 'value'}' value contains itself")
+            raise YamlError(f"yaml: anchor '{_anchor(node, self.text)}' value contains itself")
         self.open.add(id(node))
         try:
             return self._value(node)
@@ -106,6 +109,16 @@ class _Reader:
         return result
 
 
+def _anchor(node: Any, text: str) -> str:
+    """Nodes forget the names of their anchors; the text still has them."""
+    import yaml
+
+    events = yaml.parse(text, yaml.SafeLoader)
+    named = (each for each in events if isinstance(each, yaml.NodeEvent) and not isinstance(each, yaml.AliasEvent))
+    marked = ((each.start_mark, each.anchor) for each in named)
+    return next((str(name) for mark, name in marked if mark and mark.index == node.start_mark.index), "value")
+
+
 def _is_scalar(node: Any) -> bool:
     return isinstance(node.value, str)
 
@@ -135,7 +148,7 @@ def _key(value: Any) -> str:
 def _scalar(node: Any) -> Any:
     text: str = node.value
     if node.tag == "tag:yaml.org,2002:binary":
-        return text
+        return base64.b64decode(text).decode("utf-8", "replace")
     if node.style is not None or (node.tag == "tag:yaml.org,2002:str" and text not in _BOOLEANS):
         return text
     if text in _NULLS:
@@ -167,20 +180,33 @@ def _number(text: str) -> Any:
 
 
 def _in_go_words(error: Any) -> str:
-    mark = error.problem_mark or error.context_mark
-    problem = error.problem or "could not parse"
-    problem = problem.replace("expected ',' or ']', but got '<stream end>'", "did not find expected ',' or ']'")
-    problem = re.sub(r"^expected ',' or '([\]}])', but got .*", r"did not find expected ',' or '\1'", problem)
-    problem = re.sub(r"^expected <block end>, but found .*", "did not find expected key", problem)
-    problem = re.sub(r"^could not find expected ':'", "could not find expected ':'", problem)
-    problem = re.sub(r"^found character .* that cannot start any token", _TOKEN, problem)
-    line = mark.line + 1 if mark is not None else 0
-    if "did not find expected ','" in problem and error.context_mark is not None:
-        line = error.context_mark.line + 1
+    problem = error.problem or "unknown problem parsing YAML content"
+    for pattern, words in _GO_WORDS:
+        problem, found = re.subn(pattern, words, problem)
+        if found:
+            break
+    if problem.startswith("unknown anchor"):
+        return f"yaml: {problem}"
+    # Go counts lines from 0, does not name the first one, and adds one to what its scanner complains about.
+    line, context = (0 if mark is None else mark.line for mark in (error.problem_mark, error.context_mark))
+    if line and type(error).__name__ == "ScannerError":
+        line += 1
+    line = line or context
     return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
 
 
-_TOKEN = "found character that cannot start any token"
+_GO_WORDS = (
+    (r"^expected ',' or '([\]}])', but got .*", r"did not find expected ',' or '\1'"),
+    (r"^expected <block end>, but found '?-.*", "did not find expected '-' indicator"),
+    (r"^expected <block end>, but found .*", "did not find expected key"),
+    (r"^expected the node content, but found .*", "did not find expected node content"),
+    (r"^expected '<document start>', but found .*", "did not find expected <document start>"),
+    (r"^expected alphabetic or numeric character, but found .*", "did not find expected alphabetic or numeric character"),
+    (r"^found character .* that cannot start any token", "found character that cannot start any token"),
+    (r"^found unknown escape character .*", "found unknown escape character"),
+    (r"^mapping values are not allowed here", "mapping values are not allowed in this context"),
+    (r"^found undefined alias '?([^']*)'?", r"unknown anchor '\1' referenced"),
+)
 
 
 def dumps(value: Any) -> bytes:
