@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from clusters.emulated.client.controller import Controller
 from clusters.emulated.controllers.cluster_role_aggregation import ClusterRoleAggregation
+from clusters.emulated.controllers.cron_job import CronJobController
 from clusters.emulated.controllers.daemon_set import DaemonSetController
 from clusters.emulated.controllers.deployment import DeploymentController
 from clusters.emulated.controllers.disruption import DisruptionController
@@ -14,6 +15,7 @@ from clusters.emulated.controllers.endpoint_slice import EndpointSliceController
 from clusters.emulated.controllers.endpoints import EndpointsController
 from clusters.emulated.controllers.ephemeral_volume import EphemeralVolumeController
 from clusters.emulated.controllers.garbage_collector import GarbageCollector
+from clusters.emulated.controllers.job import JobController
 from clusters.emulated.controllers.namespace import NamespaceController
 from clusters.emulated.controllers.node_lifecycle import NodeLifecycleController
 from clusters.emulated.controllers.persistent_volume_binder import PersistentVolumeBinder
@@ -27,6 +29,7 @@ from clusters.emulated.controllers.service_accounts import ServiceAccountsContro
 from clusters.emulated.controllers.stateful_set import StatefulSetController
 from clusters.emulated.controllers.stub_provisioner import StubProvisioner
 from clusters.emulated.controllers.taint_eviction import TaintEvictionController
+from clusters.emulated.controllers.ttl_after_finished import TtlAfterFinishedController
 
 CONTROLLERS: list[type[Controller]] = [
     ServiceAccountsController,
@@ -43,6 +46,9 @@ CONTROLLERS: list[type[Controller]] = [
     DeploymentController,
     StatefulSetController,
     DaemonSetController,
+    JobController,
+    CronJobController,
+    TtlAfterFinishedController,
     DisruptionController,
     PersistentVolumeBinder,
     StubProvisioner,
