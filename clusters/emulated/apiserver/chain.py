@@ -30,6 +30,7 @@ _LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 _LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 _AUDIT_ID_MAX = 64
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
+_NUMBER_AND_UNIT = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 log = logging.getLogger(__name__)
@@ -127,6 +128,8 @@ class Chain:
 def _parse_query(query: str) -> dict[str, list[str]]:
     """Go drops what it cannot parse, and keeps the rest."""
     try:
+        if ";" in query:  # Once another separator; a pair with one in it is dropped.
+            query = "&".join(pair for pair in query.split("&") if ";" not in pair)
         return parse_qs(query, keep_blank_values=True, max_num_fields=None)
     except ValueError:
         return {unquote_plus(part): [""] for part in query.split("&")}
@@ -149,12 +152,22 @@ def _requested_timeout(request: Request) -> float:
     if text == "0":
         seconds = 0.0
     elif not matches or "".join(match.group() for match in matches) != text.lstrip("+-"):
-        why = "missing unit in duration" if text.lstrip("+-").replace(".", "", 1).isdigit() else "invalid duration"
-        detail = f"time: {why} {quote(text)}"
+        detail = f"time: {_duration_problem(text)} {quote(text)}"
         raise errors.bad_request(f"invalid timeout specified in the request URL - {detail}")
     else:
         seconds = sum(float(match.group(1)) * _UNIT_S[match.group(2)] for match in matches)
     return min(seconds, REQUEST_TIMEOUT_S) if seconds > 0 else REQUEST_TIMEOUT_S
+
+
+def _duration_problem(text: str) -> str:
+    """What Go says of a text that is no duration, up to the text itself."""
+    found = _NUMBER_AND_UNIT.match(text.lstrip("+-"))
+    while found is not None and found.group(1) in _UNIT_S:
+        found = _NUMBER_AND_UNIT.match(text.lstrip("+-"), found.end())
+    if found is None:
+        return "invalid duration"
+    unit = found.group(1)
+    return f"unknown unit {quote(unit)} in duration" if unit else "missing unit in duration"
 
 
 def _timed_out(request: Request) -> HttpResponse:

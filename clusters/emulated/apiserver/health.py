@@ -46,13 +46,14 @@ class Health:
         hooks: dict[str, Check] = {f"poststarthook/{name}": hook for name in _HOOKS_FIRST}
         hooks["autoregister-completion"] = hook
         hooks |= {f"poststarthook/{name}": hook for name in _HOOKS_LAST}
-        base: dict[str, Check] = {"ping": always, "log": always, "etcd": etcd}
-        loopback: dict[str, Check] = {"loopback-serving-certificate": always}
+        base: dict[str, Check] = {"ping": always, "log": always}
+        alive: dict[str, Check] = {**base, "loopback-serving-certificate": always, "etcd": etcd, **hooks}
         self._endpoints: dict[str, dict[str, Check]] = {
-            "healthz": {**base, **loopback, **hooks},
-            "livez": {**base, **loopback, **hooks},
+            "healthz": alive,
+            "livez": alive,
             "readyz": {
-                **base, "etcd-readiness": etcd, "informer-sync": hook, **hooks, "shutdown": self._not_shutting_down,
+                **base, "etcd": etcd, "etcd-readiness": etcd, "informer-sync": hook, **hooks,
+                "shutdown": self._not_shutting_down,
             },
         }  # fmt: skip
 
@@ -64,16 +65,16 @@ class Health:
         ]
 
     async def answer(self, request: Request) -> HttpResponse | None:
-        endpoint, _, name = request.info.path.strip("/").partition("/")
+        endpoint, _, name = request.info.path[1:].partition("/")
         checks = self._endpoints.get(endpoint)
         if checks is None:
             return None
-        if name:
+        if request.info.path != f"/{endpoint}":
             check = checks.get(name)
             if check is None:
                 return None
             if await check():
-                return respond.text(request, 200, "ok")
+                return respond.text(request, 200, "ok", nosniff=False)
             return respond.text(request, 500, "internal server error: reason withheld\n")
         return await self._all(request, endpoint, checks)
 

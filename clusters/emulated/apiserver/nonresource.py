@@ -10,6 +10,7 @@ from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.discovery import Discovery
 from clusters.emulated.apiserver.health import Health
 from clusters.emulated.apiserver.http import HttpResponse
+from clusters.emulated.apiserver.media.negotiation import produced
 from clusters.emulated.apiserver.request import Request
 from clusters.kube import errors
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from clusters.emulated.apiserver.server import ApiServer
 
 Object = dict[str, Any]
+_ISSUER, _KEYS = "/.well-known/openid-configuration", "/openid/v1/jwks"
 
 
 class NonResource:
@@ -35,13 +37,16 @@ class NonResource:
         if path.rstrip("/") == "/version":
             if method != "GET":
                 raise errors.generic(405)
+            produced(request.http.headers.get("accept") or "", "application/json")
             return self._indented(request, version_info(self.server.options.version))
-        if path == "/":
+        if path in ("/", "/index.html"):
             return self._indented(request, {"paths": sorted(self._paths())})
         if path.startswith("/api"):
             response = self.discovery.answer(request)
             if response is not None:
-                if method not in ("GET", "HEAD"):
+                # The aggregator answers for the groups, and does not look at the method.
+                groups = path.startswith("/apis") and path.rstrip("/").count("/") < 3
+                if method != "GET" and not groups:
                     raise errors.generic(405)
                 return response
             known = path.split("/")[1:3]
@@ -64,19 +69,23 @@ class NonResource:
 
     def _issuer(self, request: Request, path: str) -> HttpResponse | None:
         """How others verify ServiceAccount tokens."""
-        if path == "/.well-known/openid-configuration":
+        if path not in (_ISSUER, _KEYS):
+            return None
+        if request.http.method != "GET":
+            raise errors.generic(405)
+        content_type = "application/json" if path == _ISSUER else "application/jwk-set+json"
+        produced(request.http.headers.get("accept") or "", content_type)
+        document: Object = self.server.token_keys.jwks()
+        if path == _ISSUER:
             issuer = self.server.options.service_account_issuer
-            document: Object = {
+            document = {
                 "issuer": issuer,
                 "jwks_uri": f"https://{self.server.address}/openid/v1/jwks",
                 "response_types_supported": ["id_token"],
                 "subject_types_supported": ["public"],
                 "id_token_signing_alg_values_supported": [self.server.signing_key.algorithm],
             }
-            return self._public(request, "application/json", document)
-        if path == "/openid/v1/jwks":
-            return self._public(request, "application/jwk-set+json", self.server.token_keys.jwks())
-        return None
+        return self._public(request, content_type, document)
 
     @staticmethod
     def _public(request: Request, content_type: str, document: Object) -> HttpResponse:

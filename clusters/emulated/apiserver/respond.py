@@ -22,12 +22,16 @@ GZIP_BYTES_MIN = 128 * 1024
 _READ_BY_PEOPLE = ("curl/", "Wget/", "Mozilla/")
 
 
+#: What Go reads as true; anything else is not.
+_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+
+
 def is_pretty(request: Request, media: MediaType) -> bool:
     if media.pretty is not None:
         return media.pretty
     asked = request.query.get("pretty")
-    if asked is not None:
-        return asked[0] not in ("", "0", "false")
+    if asked is not None and asked[0]:
+        return asked[0] in _TRUE
     return (request.http.headers.get("user-agent") or "").startswith(_READ_BY_PEOPLE)
 
 

@@ -20,7 +20,12 @@ from clusters.emulated.apiserver.authentication.request_header import RequestHea
 from clusters.emulated.apiserver.authentication.service_accounts import ServiceAccountTokens
 from clusters.emulated.apiserver.authentication.x509 import X509
 from clusters.emulated.apiserver.authorization.attributes import Attributes, forbidden
-from clusters.emulated.apiserver.authorization.chain import AuthorizerChain, AuthorizerFailed, PrivilegedGroups
+from clusters.emulated.apiserver.authorization.chain import (
+    NOT_SNIFFED,
+    AuthorizerChain,
+    AuthorizerFailed,
+    PrivilegedGroups,
+)
 from clusters.emulated.apiserver.authorization.node import NodeAuthorizer
 from clusters.emulated.apiserver.authorization.rbac import RbacAuthorizer
 from clusters.emulated.apiserver.bootstrap import node_rules
@@ -45,6 +50,7 @@ from clusters.emulated.apiserver.validation.kinds import RULES
 from clusters.emulated.clock import Clock, Randomness
 from clusters.emulated.store.protocol import Store
 from clusters.emulated.watch.cache import WatchCache
+from clusters.kube import errors
 from clusters.kube.schema import Catalogue
 
 Object = dict[str, Any]
@@ -130,7 +136,12 @@ class ApiServer:
         request.user = await self.authenticator.authenticate(request)
 
     async def impersonate(self, request: Request) -> None:
-        await self.impersonation.apply(request)
+        try:
+            await self.impersonation.apply(request)
+        except errors.StatusError as refused:
+            if refused.code == 403:
+                request.response_headers.append(NOT_SNIFFED)
+            raise
 
     async def authorize(self, request: Request) -> HttpResponse | None:
         try:

@@ -22,6 +22,8 @@ from clusters.kube import errors
 from clusters.kube.gostring import quote
 
 PRIVILEGED_GROUP = "system:masters"
+#: The message quotes what the client sent: no browser may take it for anything but what it is.
+NOT_SNIFFED = ("X-Content-Type-Options", "nosniff")
 ALWAYS_ALLOWED_PATHS = ("/healthz", "/readyz", "/livez")
 
 
@@ -120,6 +122,7 @@ class AuthorizerChain:
             raise AuthorizerFailed(request.http.target, verdict.error)
         annotations["authorization.k8s.io/decision"] = "forbid"
         annotations["authorization.k8s.io/reason"] = verdict.reason
+        request.response_headers.append(NOT_SNIFFED)
         raise forbidden(attributes, verdict.reason)
 
     async def allows(

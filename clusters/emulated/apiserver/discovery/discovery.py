@@ -11,7 +11,7 @@ import orjson
 from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.discovery import documents
 from clusters.emulated.apiserver.http import HttpResponse
-from clusters.emulated.apiserver.media.negotiation import negotiate
+from clusters.emulated.apiserver.media.negotiation import MediaType, negotiate_discovery
 from clusters.emulated.apiserver.registry.registry import Registry
 from clusters.emulated.apiserver.registry.resources import Resource
 from clusters.emulated.apiserver.request import Request
@@ -85,14 +85,13 @@ class Discovery:
     def _aggregated(self, request: Request, prefix: str) -> HttpResponse:
         known = self._encoded.get(prefix)
         if known is None:
-            body = orjson.dumps(
-                documents.aggregated(self._groups, core=prefix == "api", stale=self._registry.stale)
-            ) + b"\n"
+            body = (
+                orjson.dumps(documents.aggregated(self._groups, core=prefix == "api", stale=self._registry.stale))
+                + b"\n"
+            )
             known = self._encoded[prefix] = (body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
         body, etag = known
-        headers = [
-            (name, "public" if name == "Cache-Control" else value) for name, value in request.response_headers
-        ]
+        headers = [(name, "public" if name == "Cache-Control" else value) for name, value in request.response_headers]
         headers += [("ETag", etag), ("Vary", "Accept")]
         if request.http.headers.get("if-none-match") == etag:
             return HttpResponse(304, headers)
@@ -100,8 +99,8 @@ class Discovery:
         return HttpResponse(200, [*headers, ("Content-Type", content_type)], body)
 
 
-def _media(request: Request) -> Any:
-    accept = request.http.headers.get("accept") or ""
-    # Discovery clients list the aggregated forms first; what they accept otherwise is at the end.
-    plain = ",".join(part for part in accept.split(",") if _AGGREGATED not in part)
-    return negotiate(plain, transforms=False)
+def _media(request: Request) -> MediaType:
+    parts = request.info.path.strip("/").split("/")
+    # The aggregator answers for the groups itself; everything else is a route of its own.
+    routed = parts[0] == "api" or len(parts) == 3
+    return negotiate_discovery(request.http.headers.get("accept") or "", routed=routed)

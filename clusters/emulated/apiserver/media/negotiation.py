@@ -39,18 +39,21 @@ class NotAcceptable(StatusError):
 class NotProduced(NotAcceptable):
     """406 before anything is looked at: no clause of the Accept header names a type that the URL has."""
 
-    def __init__(self, *, streams: bool = False) -> None:
-        produced = f"{_PRODUCED}, {_PRODUCED_STREAMS}" if streams else _PRODUCED
-        super().__init__(
-            406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {produced}", {}
-        )
+    def __init__(self, produced: str = _PRODUCED, *, streams: bool = False) -> None:
+        if streams:
+            produced = f"{produced}, {_PRODUCED_STREAMS}"
+        super().__init__(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {produced}", {})
 
 
 def no_such_stream() -> NotAcceptable:
     """406 to a watch in a form that has no streams: YAML."""
-    return NotAcceptable(
-        406, "NotAcceptable", f"only the following media types are accepted: {_PRODUCED_STREAMS}"
-    )
+    return NotAcceptable(406, "NotAcceptable", f"only the following media types are accepted: {_PRODUCED_STREAMS}")
+
+
+def produced(accept: str, media: str) -> None:
+    """For a URL that has one form only: raises NotProduced unless the client takes it."""
+    if accept and not any(each in (media, "*/*") for each, _ in _clauses(accept)):
+        raise NotProduced(media)
 
 
 @lru_cache(maxsize=512)
@@ -59,6 +62,13 @@ def negotiate(accept: str, *, transforms: bool = True) -> MediaType:
     if not accept or accept == _JSON or accept == "*/*":
         return PLAIN
     return _best(accept, transforms=transforms, custom=False)
+
+
+def negotiate_discovery(accept: str, *, routed: bool) -> MediaType:
+    """As `negotiate`; where the URL is a route of its own, a type that it does not have is refused there already."""
+    if routed and accept and not any(_known(media) for media, _ in _clauses(accept)):
+        raise NotProduced
+    return negotiate(accept, transforms=False)
 
 
 @lru_cache(maxsize=512)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from clusters.emulated.apiserver import respond
 from clusters.emulated.apiserver.http import HttpResponse
 from clusters.emulated.apiserver.openapi import custom
 from clusters.emulated.apiserver.openapi.definitions import Definitions, published
@@ -67,6 +68,8 @@ class OpenApi:
         path = request.info.path
         if path == "/openapi/v2":
             return self._v2(request)
+        if not path.startswith("/openapi/v3"):
+            return respond.page_not_found(request)
         if path == "/openapi/v3":
             return self._index(request)
         return self._v3(request, path.removeprefix("/openapi/v3/"))
@@ -74,9 +77,7 @@ class OpenApi:
     # Answers
 
     def _index(self, request: Request) -> HttpResponse:
-        paths = {
-            name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hashes[name]}"} for name in self._hashes
-        }
+        paths = {name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hashes[name]}"} for name in self._hashes}
         headers = self._headers(request, "text/plain; charset=utf-8")
         headers.append(("Last-Modified", self._last_modified()))
         return HttpResponse(200, headers, orjson.dumps({"paths": paths}))
@@ -130,9 +131,7 @@ class OpenApi:
             self._documents[form] = body
         return body
 
-    def _content(
-        self, request: Request, headers: list[tuple[str, str]], etag: str, body: bytes
-    ) -> HttpResponse:
+    def _content(self, request: Request, headers: list[tuple[str, str]], etag: str, body: bytes) -> HttpResponse:
         if request.http.headers.get("if-none-match") == etag:
             kept = [each for each in headers if each[0] not in ("Content-Type", "Accept-Ranges", "Content-Encoding")]
             return HttpResponse(304, kept)

@@ -46,7 +46,7 @@ class Subresources:
 
     async def handle_virtual(self, request: Request, resource: Resource, media: MediaType) -> HttpResponse:
         handle = self._virtual.get(resource.group_resource)
-        if handle is None:
+        if handle is None or (request.info.name and resource.verbs == ("create",)):
             raise errors.generic(404)
         if request.info.verb not in resource.verbs:
             raise errors.generic(405)
