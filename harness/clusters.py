@@ -12,8 +12,14 @@ if TYPE_CHECKING:
     from clusters.emulated.cluster import EmulatedCluster
 
 
-def open_cluster(options: Options, *, replicas: int = 1, access: AccessOptions | None = None) -> EmulatedCluster:
-    """A fresh one; closing it, or leaving its `with` block, ends everything it started."""
+def open_cluster(
+    options: Options,
+    shape: ClusterShape = ClusterShape(),
+    *,
+    replicas: int | None = None,
+    access: AccessOptions | None = None,
+) -> EmulatedCluster:
+    """A fresh one of this shape; closing it, or leaving its `with` block, ends everything it started."""
     from clusters.emulated.apiserver.access import AccessOptions
     from clusters.emulated.cluster import EmulatedCluster
     from clusters.emulated.control_plane import ControlPlaneOptions
@@ -21,9 +27,12 @@ def open_cluster(options: Options, *, replicas: int = 1, access: AccessOptions |
     return EmulatedCluster(
         ControlPlaneOptions(
             version=minor_version(options.kube_version),
-            replicas=replicas,
+            replicas=replicas or shape.replicas,
+            front=shape.front,
             clock=new_clock(options.clock),
             seed=options.seed,
             access=access or AccessOptions(),
-        )
+        ),
+        components=shape.components,
+        nodes=shape.nodes,
     )

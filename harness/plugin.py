@@ -6,7 +6,7 @@ happens when a test asks for one.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ import pytest
 from harness.options import BadOptionError, Options, read_options
 
 if TYPE_CHECKING:
-    from clusters.base import Cluster
+    from clusters.base import Cluster, ClusterShape
+    from faults import Fault
+    from harness.fixtures import Expect, Inject
     from harness.kubectl import Kubectl
     from harness.symptoms import Observer
 
@@ -121,12 +123,26 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     for mark in reversed(list(request.node.iter_markers("cluster"))):
         wanted |= mark.kwargs
     extra = {name: wanted.pop(name) for name in ("access", "replicas") if name in wanted}
-    with open_cluster(options.with_changes(wanted), **extra) as opened:
+    with open_cluster(options.with_changes(wanted), _shape(request), **extra) as opened:
+        _skip_without_levers(request, opened)
         yield opened
         if options.keep and request.node.stash.get(_FAILED, False):
             from harness.keep import wait_with
 
             wait_with(opened, request.config)
+
+
+def _shape(request: pytest.FixtureRequest) -> ClusterShape:
+    """What the fault that a test is about needs its cluster to have from the start."""
+    from clusters.base import ClusterShape
+
+    callspec = getattr(request.node, "callspec", None)
+    about = None if callspec is None else callspec.params.get("fault")
+    if about is None and (mark := request.node.get_closest_marker("fault")) is not None:
+        import faults
+
+        about = faults.fault(*mark.args)
+    return ClusterShape() if about is None else about.shape
 
 
 def _skip_without_levers(request: pytest.FixtureRequest, cluster: Cluster) -> None:
@@ -142,9 +158,37 @@ def _skip_without_levers(request: pytest.FixtureRequest, cluster: Cluster) -> No
 @pytest.fixture
 def observer(cluster: Cluster) -> Observer:
     """Whoever looks at this test's cluster."""
+    from harness.kubectl import Kubectl, find_kubectl
     from harness.symptoms import Observer
 
-    return Observer(cluster)
+    binary = find_kubectl()
+    # The kubeconfig is asked for when kubectl is first run: most tests need no listener.
+    return Observer(cluster, None if binary is None else lambda *args: Kubectl(binary, cluster.kubeconfig)(*args, exit_code=None))
+
+
+@pytest.fixture
+def workload(observer: Observer) -> Callable[[Fault | str], Fault]:
+    """Puts the workload of a fault into the cluster: `web = workload("h07_store/fsync-stall")`."""
+    from harness.fixtures import placed
+
+    return lambda fault: placed(fault, observer)
+
+
+@pytest.fixture
+def inject(cluster: Cluster) -> Iterator[Inject]:
+    """Breaks the cluster: `with inject("fsync-stall", stall_s=5):`. Leaving the block heals."""
+    from harness.fixtures import Inject
+
+    with Inject(cluster) as injecting:
+        yield injecting
+
+
+@pytest.fixture
+def expect(observer: Observer) -> Expect:
+    """Asserts what is seen: `expect(symptom, within_s=30)`, `expect.gone(symptom)`; with evidence when it is not."""
+    from harness.fixtures import Expect
+
+    return Expect(observer)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from clusters.emulated.client.blocking import BlockingApi
 from clusters.emulated.clock import Clock, RealClock, VirtualClock
@@ -27,6 +27,9 @@ from clusters.emulated.levers.client import ClientWire
 from clusters.emulated.store.embedded import EmbeddedStore
 from clusters.emulated.transport.https import HttpsServer, new_event_loop
 from clusters.emulated.transport.kubeconfig import write_kubeconfig
+
+if TYPE_CHECKING:
+    from clusters.emulated.levers.proxied import Neighbourhood
 
 T = TypeVar("T")
 
@@ -124,6 +127,13 @@ class EmulatedCluster:
     def levers(self) -> Levers:
         """What can be broken here; pulled with `with`, healed by leaving the block."""
         return Levers(self)
+
+    @cached_property
+    def neighbours(self) -> Neighbourhood:
+        """Servers of the outside world that stand beside this cluster: webhooks, aggregated api-servers."""
+        from clusters.emulated.levers.proxied import Neighbourhood
+
+        return Neighbourhood(self)
 
     def listening(self) -> list[HttpsServer]:
         """The HTTPS listeners, started if nobody has asked for them yet."""

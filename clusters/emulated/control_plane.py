@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clusters.emulated.apiserver.access import AccessOptions
 from clusters.emulated.apiserver.audit import AuditLog
@@ -41,6 +41,9 @@ from clusters.emulated.transport.https import HttpsServer
 from clusters.emulated.transport.kubeconfig import kubeconfig
 from clusters.emulated.transport.pki import Pki
 from clusters.kube.schema import Catalogue
+
+if TYPE_CHECKING:
+    from clusters.emulated.transport.front import Front
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +85,8 @@ class ControlPlane:
             self.history = History(self.clock)
         self.replicas: list[ApiServer] = []
         self.listeners: list[HttpsServer] = []
+        #: The load balancer before the replicas, where the options ask for one; there after `listen()`.
+        self.front: Front | None = None
         self.pki: Pki
         self.store: Store
         #: Ends what `start` and `listen` began, the last first.
@@ -141,6 +146,22 @@ class ControlPlane:
                 listener = HttpsServer(replica, tls, self.options.host, clock=self.clock)
                 await listener.start()
                 self.listeners.append(listener)
+        if self.options.front:
+            await self._balance(tls)
+
+    async def _balance(self, tls: ssl.SSLContext) -> None:
+        from clusters.emulated.transport.front import Front
+        from clusters.emulated.transport.readiness import Readiness
+
+        asking = Readiness(self.options.host, self.pki.ca.certificate_pem, self.clock)
+        self._ends.callback(asking.close)
+        self.front = Front(self.options.host, tls, self.clock, asking.ready)
+        self._ends.push_async_callback(self.front.stop)
+        await self.front.start([self.replica_listener(index).port for index in range(len(self.replicas))])
+
+    def replica_listener(self, index: int) -> HttpsServer:
+        """Where one replica alone is reached."""
+        return self.listeners[0] if len(self.replicas) == 1 else self.listeners[index + 1]
 
     async def _front(self, tls: ssl.SSLContext) -> HttpsServer:
         """Listens where it was asked to; else where it did before a restart, if that port is still free."""

@@ -235,7 +235,7 @@ def _(sign: signs.Kubectl, observer: Observer) -> Verdict:
     if observer.kubectl is None:
         # The answers that kubectl would have printed are looked at by the other signs.
         return Verdict(True, expected, (Evidence("no kubectl here: not looked at", observer.cluster.elapsed_s(), 0),))
-    ran = observer.kubectl(*sign.args, exit_code=None)
+    ran = observer.kubectl(*sign.args)
     seen = ran.exit_code == sign.exit and _found(sign.stdout, ran.stdout) and _found(sign.stderr, ran.stderr)
     what = f"kubectl {' '.join(sign.args)} ended with {ran.exit_code}: {(ran.stdout + ran.stderr).strip()[-300:]}"
     return Verdict(seen, expected, (Evidence(what, observer.cluster.elapsed_s(), 0, ran),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from harness.symptoms.https import NoAnswerError, ask
 
 if TYPE_CHECKING:
     from clusters.base import Cluster
-    from harness.kubectl import Kubectl
+    from harness.kubectl import Ran
 
 ANSWERS_KEPT = 20
 _NAME = re.compile(r"\{(\w+)\}")
@@ -56,7 +56,7 @@ def said_of(answer: Answer) -> str:
 
 
 class Observer:
-    def __init__(self, cluster: Cluster, kubectl: Kubectl | None = None) -> None:
+    def __init__(self, cluster: Cluster, kubectl: Callable[..., Ran] | None = None) -> None:
         self.cluster = cluster
         self.kubectl = kubectl
         self.memory: dict[str, str] = {}

@@ -68,6 +68,15 @@ class VirtualClock:
         finally:
             self._loop.io_ended(began)
 
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Around a wait that I/O in this loop hangs for, on purpose: time goes on although that I/O is pending."""
+        self._loop.hanging += 1
+        try:
+            yield
+        finally:
+            self._loop.hanging -= 1
+
     @property
     def loop(self) -> VirtualEventLoop:
         return self._loop

@@ -47,6 +47,8 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         #: Real I/O on its way, and since when in real time, the youngest last.
         self._io: dict[int, float] = {}
         self._io_count = 0
+        #: How many waits there are that I/O hangs for, on purpose.
+        self.hanging = 0
         self._io_patience_s = io_patience_s
         self._calls: deque[Callable[[], None]] = deque()
         self._waits: list[Wait] = []
@@ -116,7 +118,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
             if events:
                 return events
         # Otherwise there is only the pipe that wakes us, and nobody sleeps here: asking would only cost time.
-        return self._await_io() if self._io else []
+        return self._await_io() if self._io and not self.hanging else []
 
     def _await_io(self) -> _Events:
         """Waits for I/O that is younger than `io_patience_s`. What is older hangs, and the deadlines that could

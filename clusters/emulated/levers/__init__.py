@@ -13,22 +13,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clusters.base import LeverMissingError
-from clusters.emulated.levers.client import ClientLevers
-from clusters.emulated.levers.store import StoreLevers
 from clusters.emulated.store.embedded import EmbeddedStore
-from clusters.object_levers import ObjectLevers
 
 if TYPE_CHECKING:
     from clusters.emulated.cluster import EmulatedCluster
     from clusters.emulated.levers.aggregation import AggregationLevers
     from clusters.emulated.levers.authentication import AuthenticationLevers
+    from clusters.emulated.levers.client import ClientLevers
     from clusters.emulated.levers.components import ComponentLevers
     from clusters.emulated.levers.flow import FlowLevers
     from clusters.emulated.levers.replicas import ReplicaLevers
     from clusters.emulated.levers.schema import SchemaLevers
+    from clusters.emulated.levers.store import StoreLevers
     from clusters.emulated.levers.tls import TlsLevers
     from clusters.emulated.levers.watch import WatchLevers
     from clusters.emulated.levers.webhooks import WebhookLevers
+    from clusters.object_levers import ObjectLevers
 
 __all__ = ["LeverMissingError", "Levers"]
 
@@ -41,11 +41,15 @@ class Levers:
 
     @cached_property
     def objects(self) -> ObjectLevers:
+        from clusters.object_levers import ObjectLevers
+
         return ObjectLevers(self._cluster.api)
 
     @cached_property
     def client(self) -> ClientLevers:
         """Hop 1."""
+        from clusters.emulated.levers.client import ClientLevers
+
         return ClientLevers(self._cluster)
 
     @cached_property
@@ -85,6 +89,8 @@ class Levers:
     @cached_property
     def store(self) -> StoreLevers:
         """Hop 7."""
+        from clusters.emulated.levers.store import StoreLevers
+
         plane = self._cluster.plane
         if not isinstance(plane.store, EmbeddedStore):
             raise LeverMissingError("the levers of the store need the embedded one; this cluster runs on a real etcd")

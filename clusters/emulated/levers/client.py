@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,6 +16,7 @@ from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.client.blocking import ADMIN
 from clusters.emulated.client.by_path import PathApi
 from clusters.emulated.levers.certificates import client_credential
+from clusters.emulated.levers.client_wire import Interception
 from clusters.emulated.levers.pulling import Count, entered, in_loop
 from clusters.emulated.transport.kubeconfig import kubeconfig, write_kubeconfig
 from clusters.lever_protocols import Defect
@@ -24,51 +25,18 @@ if TYPE_CHECKING:
     from clusters.emulated.cluster import EmulatedCluster
 
 
-@dataclass(eq=False)
-class _Interception:
-    """Something done to requests on their way."""
-
-    method: str
-    path: str
-    act: Callable[[HttpRequest], Any]
-    fired: int = 0
-
-    def meets(self, http: HttpRequest) -> bool:
-        return (not self.method or self.method == http.method) and http.path.startswith(self.path)
-
-
-class ClientWire:
-    """The way from the clients in this process to the api-server, on which requests can be changed."""
-
-    def __init__(self) -> None:
-        self.interceptions: list[_Interception] = []
-
-    def to(self, handler: Handler) -> Handler:
-        async def carry(http: HttpRequest) -> HttpResponse:
-            for each in self.interceptions:
-                if each.meets(http):
-                    each.fired += 1
-                    changed = await each.act(http)
-                    http = changed or http
-            return await handler(http)
-
-        return carry
-
-
 class ClientLevers:
     def __init__(self, cluster: EmulatedCluster) -> None:
         self._cluster = cluster
         self._run = cluster.run
 
-    def sends(
-        self, change: Callable[[Sent], Sent], method: str = "", path: str = ""
-    ) -> AbstractContextManager[Lever]:
+    def sends(self, change: Callable[[Sent], Sent], method: str = "", path: str = "") -> AbstractContextManager[Lever]:
         """Requests are changed on their way, as by a broken client."""
 
         async def act(http: HttpRequest) -> HttpRequest:
             return _changed(http, change)
 
-        return self._intercepted(_Interception(method, path, act))
+        return self._intercepted(Interception(method, path, act))
 
     def races(self, method: str, path: str, patch: Object) -> AbstractContextManager[Lever]:
         """Somebody else is a moment faster: their patch is there when the request arrives."""
@@ -82,10 +50,10 @@ class ClientLevers:
             annotation = {"metadata": {"annotations": {"kaput.example.com/race": str(changes)}}}
             await other.patch(http.path, {**patch, **annotation})
 
-        return self._intercepted(_Interception(method, path, act))
+        return self._intercepted(Interception(method, path, act))
 
     @contextmanager
-    def _intercepted(self, interception: _Interception) -> Iterator[Lever]:
+    def _intercepted(self, interception: Interception) -> Iterator[Lever]:
         interceptions = self._cluster.wire.interceptions
         interceptions.append(interception)
         try:

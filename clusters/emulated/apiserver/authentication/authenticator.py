@@ -58,7 +58,7 @@ class Authenticator:
     ) -> None:
         self._request_header = request_header
         self._x509 = x509
-        self._tokens = tuple(tokens)
+        self.tokens = tuple(tokens)
         self._anonymous = anonymous
         self.audiences = audiences
 
@@ -120,7 +120,7 @@ class Authenticator:
 
     async def _by_token(self, token: str, circumstances: Circumstances, refusals: list[str]) -> Authenticated | None:
         own: list[str] = []
-        for authenticator in self._tokens:
+        for authenticator in self.tokens:
             try:
                 found = await authenticator.authenticate(token, circumstances)
             except CredentialRefusedError as refused:

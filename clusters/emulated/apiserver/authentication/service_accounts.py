@@ -71,6 +71,11 @@ class ServiceAccountTokens:
         self._clock = clock
         self._known: dict[bytes, _Known] = {}
 
+    def use_clock(self, clock: Clock) -> None:
+        """Judges tokens by another clock from now on, those it knows already as well."""
+        self._clock = clock
+        self._known.clear()
+
     async def authenticate(self, token: str, circumstances: Circumstances) -> Authenticated | None:
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
         known = self._known.get(digest)
