@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from clusters.emulated.client.blocking import BlockingApi
 from clusters.emulated.clock import Clock, RealClock, VirtualClock
-from clusters.emulated.components import Components
 from clusters.emulated.control_plane import ControlPlane, ControlPlaneOptions
 from clusters.emulated.history import History
 from clusters.emulated.levers import Levers
-from clusters.emulated.levers.client import ClientWire
+from clusters.emulated.levers.client_wire import ClientWire
 from clusters.emulated.store.embedded import EmbeddedStore
 from clusters.emulated.transport.https import HttpsServer, new_event_loop
 from clusters.emulated.transport.kubeconfig import write_kubeconfig
 
 if TYPE_CHECKING:
+    from clusters.emulated.components import Components
     from clusters.emulated.levers.proxied import Neighbourhood
 
 T = TypeVar("T")
@@ -111,6 +111,8 @@ class EmulatedCluster:
     def components(self) -> Components:
         """Controllers, scheduler and kubelets; its methods are for `run`: `cluster.run(cluster.components.stop())`."""
         if self._components is None:
+            from clusters.emulated.components import Components  # Many clusters are an api-server and nothing else.
+
             self._components = Components(self.plane, self._nodes)
             self.plane.at_stop(self._components.stop)
         return self._components
