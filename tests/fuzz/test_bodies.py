@@ -199,3 +199,12 @@ def test_huge_deep_and_hollow_bodies(server: Server, media_type: str, body: byte
     server.check(answer)
     assert 400 <= answer.code < 500, answer
     server.check_healthy()
+
+
+def test_a_service_without_a_name_takes_no_address(server: Server) -> None:
+    """An address that is refused for the Service's sake would be refused for every address of the range."""
+    services = f"/api/v1/namespaces/{NAMESPACE}/services"
+    answer = server.request("POST", services, {"metadata": {}, "spec": {"ports": [{"port": 80}]}})
+    server.check(answer)
+    assert answer.code == 422
+    assert "spec.parentRef.name: Required value" in answer.body["message"]

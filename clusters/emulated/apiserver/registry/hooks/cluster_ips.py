@@ -63,7 +63,9 @@ class ClusterIps:
                     continue
                 try:
                     await self._create(name, family, service)
-                except AddressRefusedError:
+                except AddressRefusedError as refused:
+                    if str(refused) != ALLOCATED:
+                        raise  # No other address would be taken either.
                     continue  # Somebody was faster.
                 return name
         raise AddressRefusedError(FULL)
