@@ -20,15 +20,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.client import identities
 from clusters.emulated.client.api import Api
+from clusters.emulated.client.authority import Authority
 from clusters.emulated.client.controller import ComponentContext, Controller
 from clusters.emulated.client.informers import InformerFactory
+from clusters.emulated.client.metrics import ControlledMetrics
 from clusters.emulated.component_hosts import ComponentHost, EmulatedHost
 from clusters.emulated.control_plane import ControlPlane
+
+if TYPE_CHECKING:
+    from clusters.emulated.kubelet.nodes import Nodes
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +76,11 @@ class Components:
         self._entries: dict[str, _Entry] = {}
         #: How often each name was made: a restart is no replay of the chances that the one before had.
         self._made: dict[str, int] = {}
+        #: What the autoscaler is told about the use of resources, before it asks the metrics APIs.
+        self.metrics = ControlledMetrics()
         #: The controllers are one process, kube-controller-manager, and share their informers.
         self._shared: InformerFactory | None = None
+        self._nodes: Nodes | None = None
         if CONTROLLERS in groups:
             self._add_controllers()
         if SCHEDULER in groups:
@@ -174,10 +182,17 @@ class Components:
     def _api(self, user: UserInfo, binary: str, purpose: str = "") -> Api:
         return self._host.connect(user, identities.user_agent(binary, self._host.version, purpose))
 
-    def _context(self, name: str, api: Api, informers: InformerFactory | None = None) -> ComponentContext:
+    def _context(
+        self,
+        name: str,
+        api: Api,
+        informers: InformerFactory | None = None,
+        authority: Authority | None = None,
+    ) -> ComponentContext:
         made = self._made[name] = self._made.get(name, 0) + 1
         clock, randomness = self._host.clock, self._host.randomness.derived(f"{name}/{made}")
-        return ComponentContext(api, clock, randomness, informers or InformerFactory(api, clock, randomness))
+        informers = informers or InformerFactory(api, clock, randomness)
+        return ComponentContext(api, clock, randomness, informers, authority, self.metrics)
 
     def _shared_informers(self) -> InformerFactory:
         if self._shared is None:
@@ -195,9 +210,10 @@ class Components:
 
         def named(name: str) -> Make:
             def make(_: AsyncExitStack) -> Component:
-                user = identities.controller(kind.service_account or kind.name)
+                account = identities.controller(kind.service_account or kind.name)
+                user = identities.CONTROLLER_MANAGER if kind.as_manager else account
                 api = self._api(user, "kube-controller-manager", user.name)
-                return kind(self._context(name, api, self._shared_informers().scope()))
+                return kind(self._context(name, api, self._shared_informers().scope(), self._host.authority))
 
             return make
 
@@ -208,10 +224,20 @@ class Components:
         if kind is not None:
             self._add("kube-scheduler", SCHEDULER, self._alone(kind, identities.SCHEDULER, "kube-scheduler"))
 
-    def _add_kubelets(self, nodes: Sequence[str]) -> None:
-        kind = _found("kubelet", "Kubelet")
-        for node in nodes if kind is not None else ():
-            self._add(f"kubelet/{node}", KUBELETS, self._alone(kind, identities.node(node), "kubelet", node))
+    def _add_kubelets(self, names: Sequence[str]) -> None:
+        nodes = self.nodes
+        self._host.attach(nodes)
+        for name in names:
+            self._add(f"kubelet/{name}", KUBELETS, self._alone(nodes.kubelet, identities.node(name), "kubelet", name))
+
+    @property
+    def nodes(self) -> Nodes:
+        """The machines below the kubelets; they go on when those stop."""
+        if self._nodes is None:
+            from clusters.emulated.kubelet.nodes import Nodes
+
+            self._nodes = Nodes(self._host.clock, self._host.randomness.derived("nodes"), self._host.version)
+        return self._nodes
 
     def _alone(self, kind: Any, user: UserInfo, binary: str, *arguments: str) -> Callable[[str], Make]:
         """A process of its own, with its own informers."""

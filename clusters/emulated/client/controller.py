@@ -23,10 +23,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusters.emulated.client.api import Api
+from clusters.emulated.client.authority import Authority
 from clusters.emulated.client.errors import ApiFailure, Conflict
 from clusters.emulated.client.events import EventRecorder
 from clusters.emulated.client.indexer import key_of
 from clusters.emulated.client.informers import InformerFactory, SharedInformer
+from clusters.emulated.client.metrics import ControlledMetrics
 from clusters.emulated.client.resources import Resource
 from clusters.emulated.client.workqueue import WorkQueue
 from clusters.emulated.clock import Clock, Randomness
@@ -44,6 +46,10 @@ class ComponentContext:
     clock: Clock
     randomness: Randomness
     informers: InformerFactory
+    #: Only where the component was given the cluster's keys.
+    authority: Authority | None = None
+    #: What tests say about the use of resources; see `client.metrics`.
+    metrics: ControlledMetrics | None = None
 
 
 class Controller:
@@ -53,6 +59,8 @@ class Controller:
     name: str = ""
     #: In kube-system, where it differs from the name: `endpointslice-controller`.
     service_account: str = ""
+    #: Acts as kube-controller-manager itself instead of as a ServiceAccount, as the one that signs tokens must.
+    as_manager: bool = False
     #: The source of its events, where it differs from the name: `endpoint-slice-controller`.
     event_component: str = ""
     workers: int = 1

@@ -8,6 +8,9 @@ from __future__ import annotations
 from clusters.emulated.client.controller import Controller
 from clusters.emulated.controllers.cluster_role_aggregation import ClusterRoleAggregation
 from clusters.emulated.controllers.cron_job import CronJobController
+from clusters.emulated.controllers.csr_approving import CsrApprovingController
+from clusters.emulated.controllers.csr_cleaner import CsrCleanerController
+from clusters.emulated.controllers.csr_signing import CsrSigningController
 from clusters.emulated.controllers.daemon_set import DaemonSetController
 from clusters.emulated.controllers.deployment import DeploymentController
 from clusters.emulated.controllers.disruption import DisruptionController
@@ -25,6 +28,7 @@ from clusters.emulated.controllers.pvc_protection import PvcProtectionController
 from clusters.emulated.controllers.replica_set import ReplicaSetController, ReplicationControllerController
 from clusters.emulated.controllers.resource_quota import ResourceQuotaController
 from clusters.emulated.controllers.root_ca import RootCaPublisher
+from clusters.emulated.controllers.service_account_tokens import ServiceAccountTokensController
 from clusters.emulated.controllers.service_accounts import ServiceAccountsController
 from clusters.emulated.controllers.stateful_set import StatefulSetController
 from clusters.emulated.controllers.stub_provisioner import StubProvisioner
@@ -57,4 +61,8 @@ CONTROLLERS: list[type[Controller]] = [
     EphemeralVolumeController,
     PodGarbageCollector,
     ResourceQuotaController,
+    ServiceAccountTokensController,
+    CsrApprovingController,
+    CsrSigningController,
+    CsrCleanerController,
 ]
