@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 
 from clusters.emulated.apiserver.nonresource import version_info
-from clusters.emulated.components import CONTROLLERS, SCHEDULER, Components
+from clusters.emulated.components import GROUPS, KUBELETS, Components
 from clusters.emulated.control_plane import ControlPlane, ControlPlaneOptions
 from clusters.emulated.data_directory import DataDirectoryError
 from clusters.emulated.store.errors import StoreError
@@ -36,9 +36,7 @@ FORCED = 130
 _GC_THRESHOLDS = (50_000, 20, 50)
 
 
-def serve(
-    options: ControlPlaneOptions, *, nodes: int, without: Collection[str] = (), kubeconfig: Path | None
-) -> None:
+def serve(options: ControlPlaneOptions, *, nodes: int, without: Collection[str] = (), kubeconfig: Path | None) -> None:
     """Returns when the cluster has ended as asked; raises `Failure` when it cannot be had."""
     logging.basicConfig(level=logging.WARNING, format="kaput: %(message)s", stream=sys.stderr)
     if kubeconfig is not None:
@@ -117,16 +115,13 @@ class _Foreground:
         plane = self._plane
         await plane.start()
         await plane.listen()
-        components = Components(plane, groups=[each for each in (CONTROLLERS, SCHEDULER) if each not in self._without])
+        nodes = [f"node-{number}" for number in range(1, self._nodes + 1)]
+        groups = [each for each in GROUPS if each not in self._without]
+        components = Components(plane, nodes, groups)
         await components.start()
         plane.at_stop(components.stop)
-        if self._nodes:
-            from clusters.emulated.kubelet.registration import NodeRegistration, node_names
-
-            version = version_info(plane.options.version)["gitVersion"]
-            nodes = NodeRegistration(plane.handler, plane.clock, node_names(self._nodes), version)
-            await nodes.start()
-            plane.at_stop(nodes.stop)
+        for name in nodes if KUBELETS in groups else ():
+            await components.nodes.registered(name)
         write_kubeconfig(self._kubeconfig, plane.admin_kubeconfig())
         gc.collect()
         gc.freeze()  # What is there now stays: the collector need never look at it again.

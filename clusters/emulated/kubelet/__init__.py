@@ -2,5 +2,6 @@
 
 from clusters.emulated.kubelet.kubelet import Kubelet
 from clusters.emulated.kubelet.machine import Machine, NodeOptions
+from clusters.emulated.kubelet.nodes import Nodes, node_names
 
-__all__ = ["Kubelet", "Machine", "NodeOptions"]
+__all__ = ["Kubelet", "Machine", "NodeOptions", "Nodes", "node_names"]

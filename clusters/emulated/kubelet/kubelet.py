@@ -72,6 +72,10 @@ class Kubelet:
         self._check: asyncio.TimerHandle | None = None
         self._began_s = context.clock.monotonic_s()
         self._tasks: set[asyncio.Task[None]] = set()
+        #: Whether it answers: between its start and its end.
+        self.is_running = False
+        #: Set once the api-server knows the node.
+        self.registered = asyncio.Event()
         self._assemble()
 
     def _assemble(self) -> None:
@@ -112,6 +116,10 @@ class Kubelet:
     async def services(self, namespace: str) -> Sequence[Object]:
         return self._services.store.list()
 
+    def pods(self) -> list[Object]:
+        """The Pods of this node, as it knows them."""
+        return [*self._pods.values()]
+
     # Levers
 
     def admission_error(self, message: str) -> Lever:
@@ -123,9 +131,11 @@ class Kubelet:
     async def run(self) -> None:
         informers = self.context.informers
         self.machine.changed.append(self._machine_changed)
+        self.is_running = True
         try:
             self.node.event("Normal", "Starting", "Starting kubelet.")
             await self.node.register()
+            self.registered.set()
             self.node.event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
             self._services = informers.informer(SERVICES)
             pods = informers.informer(PODS, field_selector=f"spec.nodeName={self.options.name}")
@@ -143,6 +153,7 @@ class Kubelet:
             await self._close()
 
     async def _close(self) -> None:
+        self.is_running = False
         self.machine.changed.remove(self._machine_changed)
         if self._check is not None:
             self._check.cancel()

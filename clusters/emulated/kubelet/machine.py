@@ -63,7 +63,8 @@ class NodeOptions:
 
     @property
     def cidr(self) -> str:
-        return self.pod_cidr or f"10.{244 + self.number // 256}.{self.number % 256}.0/24"
+        block = self.number // 256
+        return self.pod_cidr or f"10.{244 + block if block < 12 else 188 + block}.{self.number % 256}.0/24"
 
 
 class Machine:

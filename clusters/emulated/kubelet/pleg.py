@@ -46,10 +46,11 @@ class PodLifecycleEvents:
         self._tick: asyncio.TimerHandle | None = None
         self._began_s = clock.monotonic_s()
         self.last_looked_s = clock.monotonic_s()
-        runtime.changed = self._on_change
+        runtime.watchers.append(self._on_change)
 
     def close(self) -> None:
-        self._runtime.changed = lambda uid: None
+        if self._on_change in self._runtime.watchers:
+            self._runtime.watchers.remove(self._on_change)
         if self._tick is not None:
             self._tick.cancel()
 

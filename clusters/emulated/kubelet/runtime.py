@@ -70,9 +70,9 @@ class Runtime:
         #: What images do, by their short name, before what is known of them.
         self.programs: dict[str, Program] = {}
         #: Told of every Pod (uid) whose containers changed.
-        self.changed: Callable[[str], None] = lambda uid: None
-        #: Told when a container wrote to its log; for who follows it.
-        self.wrote: Callable[[str], None] = lambda container_id: None
+        self.watchers: list[Callable[[str], None]] = []
+        #: Told, by container, when it wrote to its log or ended; for who follows it.
+        self.followers: dict[str, list[Callable[[], None]]] = {}
         #: Told when it may have become ready, or not ready.
         self.condition_changed: Callable[[], None] = lambda: None
         self._randomness = randomness
@@ -192,7 +192,7 @@ class Runtime:
             self._connect(sandbox, record)
         record.sandboxes.append(sandbox)
         self._sandboxes[sandbox.id] = sandbox
-        self.changed(sandbox.pod_uid)
+        self._tell(sandbox.pod_uid)
         return sandbox
 
     def _connect(self, sandbox: Sandbox, record: PodRecord) -> None:
@@ -206,7 +206,7 @@ class Runtime:
                 sandbox.state = NOT_READY
                 record.sandboxes.append(sandbox)
                 self._sandboxes[sandbox.id] = sandbox
-                self.changed(sandbox.pod_uid)
+                self._tell(sandbox.pod_uid)
             else:
                 if not record.sandboxes and not record.containers:
                     del self._pods[sandbox.pod_uid]
@@ -239,7 +239,7 @@ class Runtime:
                 raise CriError(f'failed to destroy network for sandbox "{sandbox.id}": {error}') from error
         if sandbox.state == READY:
             sandbox.state = NOT_READY
-            self.changed(sandbox.pod_uid)
+            self._tell(sandbox.pod_uid)
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         await self._enter()
@@ -249,7 +249,7 @@ class Runtime:
             record.sandboxes.remove(sandbox)
             del self._sandboxes[sandbox.id]
             self._forget_if_empty(sandbox.pod_uid)
-            self.changed(sandbox.pod_uid)
+            self._tell(sandbox.pod_uid)
 
     def sandbox(self, sandbox_id: str) -> Sandbox | None:
         return self._sandboxes.get(sandbox_id)
@@ -272,7 +272,7 @@ class Runtime:
         container = self._new_container(sandbox, config)
         self._containers[container.id] = container
         self._pods[sandbox.pod_uid].containers.append(container)
-        self.changed(sandbox.pod_uid)
+        self._tell(sandbox.pod_uid)
         return container
 
     def _new_container(self, sandbox: Sandbox, config: ContainerConfig) -> Container:
@@ -282,7 +282,7 @@ class Runtime:
             sandbox.name if not sandbox.host_network else "host",
             config.command,
             lambda code, oom: self._ended(container_id, code, oom),
-            lambda: self.wrote(container_id),
+            lambda: self._wrote(container_id),
             environment=config.environment,
             files={**image_programs.FILES, **config.files},
             working_directory=config.spec.get("workingDir") or "/",
@@ -308,7 +308,7 @@ class Runtime:
         container.state = RUNNING
         container.started_s = self.clock.now_s()
         self._begin(container, program)
-        self.changed(container.sandbox.pod_uid)
+        self._tell(container.sandbox.pod_uid)
 
     def _begin(self, container: Container, program: Program | None) -> None:
         for name in ("crash", "oom"):
@@ -365,7 +365,7 @@ class Runtime:
         container.message = error if error.startswith("failed to") else _PROCESS + error
         container.finished_s = self.clock.now_s()
         container.box.is_over = True
-        self.changed(container.sandbox.pod_uid)
+        self._tell(container.sandbox.pod_uid)
 
     def _ended(self, container_id: str, code: int, oom: bool) -> None:
         container = self._containers.get(container_id)
@@ -378,7 +378,8 @@ class Runtime:
         for waiting in self._exits.pop(container_id, ()):
             if not waiting.done():
                 waiting.set_result(None)
-        self.changed(container.sandbox.pod_uid)
+        self._wrote(container_id)
+        self._tell(container.sandbox.pod_uid)
 
     async def stop_container(self, container_id: str, timeout_s: float) -> None:
         """SIGTERM, and SIGKILL when it still runs after the timeout."""
@@ -405,7 +406,7 @@ class Runtime:
             uid = container.sandbox.pod_uid
             self._pods[uid].containers.remove(container)
             self._forget_if_empty(uid)
-            self.changed(uid)
+            self._tell(uid)
 
     async def exec(self, container_id: str, argv: list[str], timeout_s: float = 0.0, stdin: str = "") -> Executed:
         """Raises `CriError` when the command cannot be run, or takes longer than `timeout_s`."""
@@ -456,6 +457,14 @@ class Runtime:
         delay_s = self._faults.match("slow") or takes_s
         if delay_s:
             await self.clock.sleep(delay_s)
+
+    def _tell(self, uid: str) -> None:
+        for watcher in [*self.watchers]:
+            watcher(uid)
+
+    def _wrote(self, container_id: str) -> None:
+        for follower in [*self.followers.get(container_id, ())]:
+            follower()
 
     def _require_up(self) -> None:
         if self._faults.match("down") is not None:

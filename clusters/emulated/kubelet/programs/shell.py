@@ -30,7 +30,7 @@ from clusters.emulated.kubelet.programs.shell_syntax import (
 
 SHELLS: Final = frozenset({"sh", "bash", "ash", "dash", "/bin/sh", "/bin/bash", "/bin/ash", "/usr/bin/bash"})
 #: A loop that does nothing but compute would never give the others a turn.
-_TURN_S: Final = 0.001
+_TURN_S: Final = 0.1
 #: Memory doubles at least this often in a script that keeps appending to a variable.
 _GROWN: Final = 1 << 16
 
@@ -123,6 +123,8 @@ class _Shell:
 
     async def _sequence(self, sequence: Sequence) -> int:
         for pipeline in sequence.pipelines:
+            if self._box.is_over:
+                raise ExitError(SIGKILL_EXIT)
             if pipeline.joined == "&&" and self._status != 0:
                 continue
             if pipeline.joined == "||" and self._status == 0:
@@ -174,18 +176,21 @@ class _Shell:
         while (await self._sequence(command.condition) == 0) != command.negated:
             began_s = self._box.clock.monotonic_s()
             code = await self._sequence(command.body)
-            self._grow()
+            if self._grows():
+                await asyncio.get_running_loop().create_future()
             if self._box.clock.monotonic_s() == began_s:
                 await self._box.clock.sleep(_TURN_S)
         return code
 
-    def _grow(self) -> None:
-        longest = max((len(value) for value in self._variables.values()), default=0)
-        if longest > _GROWN:
-            # What a real shell would need from here on soon exceeds any limit; without one it simply goes on.
-            for name in self._variables:
-                self._variables[name] = self._variables[name][:1]
-            self._box.use_memory(max(self._box.memory * 2, 1 << 30))
+    def _grows(self) -> bool:
+        """Whether the script eats all the memory there is: with a limit that ends it, without one it goes on for ever."""
+        if max((len(value) for value in self._variables.values()), default=0) <= _GROWN:
+            return False
+        self._variables.clear()
+        self._box.use_memory(1 << 40)
+        if self._box.is_over:
+            raise ExitError(SIGKILL_EXIT)
+        return True
 
     # Commands
 
