@@ -11,8 +11,10 @@ from clusters.emulated.apiserver.admission.chain import AdmissionChain
 from clusters.emulated.apiserver.admission.matching import Resource
 from clusters.emulated.apiserver.admission.policies.parameters import ParamResource
 from clusters.emulated.apiserver.authorization.attributes import Attributes as AuthorizationAttributes
+from clusters.emulated.apiserver.media import body as bodies
 from clusters.emulated.apiserver.request import UserInfo
 from clusters.emulated.outbound.client import OutboundClient
+from clusters.kube import errors
 from clusters.kube.apply.object_type import ObjectType
 from clusters.kube.schema import DecodeError
 
@@ -76,6 +78,11 @@ class AdmissionWiring:
         served = self.server.registry.find(attributes.group, attributes.version, attributes.resource)
         if served is None or attributes.subresource not in ("", "status", "ephemeralcontainers", "resize"):
             return obj
+        version, kind = str(obj.get("apiVersion") or ""), str(obj.get("kind") or "")
+        if served.struct is not None and kind != served.resource.kind:
+            problem = bodies.wrong_kind(served.resource, version, kind, self.server.catalogue)
+            if problem is not None:
+                raise errors.unknown(problem)
         try:
             decoded, _ = served.decode(obj)
         except DecodeError as error:

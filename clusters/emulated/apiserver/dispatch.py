@@ -92,7 +92,7 @@ class Dispatcher:
         """A resource that is asked and not stored, or none at all."""
         info = request.info
         virtual = self.registry.virtual.get((info.group, info.version, info.resource))
-        if virtual is not None:
+        if virtual is not None and (info.namespace or not virtual.namespaced):
             media = negotiate(request.http.headers.get("accept") or "")
             return await self.bounded(self.subresources.handle_virtual(request, virtual, media))
         return self.unknown(request)
@@ -128,7 +128,7 @@ class Dispatcher:
             return verb
         if resource.namespaced and not info.namespace and verb not in ("list", "watch"):
             raise errors.generic(405 if not info.name else 404)
-        if verb not in resource.verbs or method in ("HEAD", "OPTIONS"):
+        if verb not in resource.verbs or method in ("HEAD", "OPTIONS") or (verb == "watch" and method != "GET"):
             raise errors.generic(405)
         if (verb == "create" and info.name) or (verb in ("update", "patch") and not info.name):
             raise errors.generic(405)

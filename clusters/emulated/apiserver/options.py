@@ -217,6 +217,18 @@ def delete_options(request: Request, catalogue: Catalogue) -> DeleteOptions:
     return options
 
 
+_NOT_TYPED = (
+    "json: cannot unmarshal {} into Go value of type struct "
+    '{{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+)
+
+
+def _found(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "number"
+
+
 def _delete_options_body(request: Request, data: bytes, catalogue: Catalogue) -> dict[str, Any]:
     struct = catalogue.struct("meta/v1.DeleteOptions")
     try:
@@ -229,10 +241,12 @@ def _delete_options_body(request: Request, data: bytes, catalogue: Catalogue) ->
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     except yaml_text.YamlError as error:
         raise errors.bad_request(str(error)) from None
+    if raw is not None and not isinstance(raw, dict):
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {_NOT_TYPED.format(_found(raw))}")
     kind = raw.get("kind") if isinstance(raw, dict) else None
-    if isinstance(kind, str) and kind != "DeleteOptions":
+    if raw and isinstance(kind, str) and kind != "DeleteOptions":
         version = raw.get("apiVersion") or "v1"
-        scheme = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:29"
+        scheme = "pkg/apis/meta/internalversion/scheme/register.go:27"
         raise errors.bad_request(
             f"no kind {quote(kind)} is registered for version {quote(str(version))} in scheme {quote(scheme)}"
         )

@@ -17,6 +17,8 @@ from clusters.kube.gostring import html_escaped
 Object = dict[str, Any]
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+# Of characters in all Warning headers together, and in one of them once there are too many.
+_WARNINGS_MAX, _WARNING_MAX = 4096, 256
 GZIP_BYTES_MIN = 128 * 1024
 # Browsers and plain HTTP tools are read by people: they get indented JSON unless they say otherwise.
 _READ_BY_PEOPLE = ("curl/", "Wget/", "Mozilla/")
@@ -86,7 +88,7 @@ def _response(request: Request, status: int, content_type: str, body: bytes) -> 
         body = _gzipped(body)
         headers += [("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
     if request.warnings:
-        headers += [("Warning", _warning(each)) for each in request.warnings]
+        headers += [("Warning", _warning(each)) for each in _fitting(request.warnings)]
     return HttpResponse(status, headers, body)
 
 
@@ -94,6 +96,23 @@ def _gzipped(body: bytes) -> bytes:
     """Level 1, as the real server: it trades size for time."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     return compressor.compress(body) + compressor.flush()
+
+
+def _fitting(warnings: list[str]) -> list[str]:
+    """What goes into headers: all if it is not much, else as many as fit, each cut short."""
+    if sum(map(len, warnings)) <= _WARNINGS_MAX:
+        return warnings
+    kept: list[str] = []
+    cut = False
+    for position, each in enumerate(warnings):
+        if cut and sum(map(len, kept)) >= _WARNINGS_MAX:
+            break
+        if cut or sum(map(len, kept)) + len(each) <= _WARNINGS_MAX:
+            kept.append(each[:_WARNING_MAX] if cut else each)
+        else:  # The one that is too much makes those before it be written again, cut short.
+            cut = True
+            kept = [text[:_WARNING_MAX] for text in warnings[: position + 1]]
+    return kept
 
 
 def _warning(message: str) -> str:

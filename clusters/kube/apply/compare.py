@@ -77,6 +77,8 @@ def _whole_map(face: MapFace, value: dict[str, Any]) -> FieldSet:
     node: FieldSet = {".": {}}
     known = face.fields
     for name in sorted(value):
+        if not value[name] and face.omits(name, value[name]):
+            continue
         kind = known.get(name) or face.of(name)
         node["f:" + name] = {} if kind is None or kind.leaf else whole(kind, value[name])
     return node
@@ -146,7 +148,7 @@ def compare_maps(
     removed: FieldSet = {}
     known = face.fields
     for name, value in new.items():
-        if name in skipped:
+        if name in skipped or (not value and face.omits(name, value)):
             continue
         if name in old:
             before = old[name]
@@ -164,7 +166,7 @@ def compare_maps(
             kind = known.get(name) or face.of(name)
             added["f:" + name] = {} if kind is None or kind.leaf else whole(kind, value)
     for name, value in old.items():
-        if name not in new and name not in skipped:
+        if name not in skipped and (name not in new or (not new[name] and face.omits(name, new[name]))):
             kind = known.get(name) or face.of(name)
             removed["f:" + name] = {} if kind is None or kind.leaf else whole(kind, value)
     return _difference(added, modified, removed)

@@ -35,6 +35,13 @@ class MapFace:
     def declared(self, name: str) -> bool:
         return name in self.fields or (self.struct is not None and name in self.struct.fields)
 
+    def omits(self, name: str, value: Any) -> bool:
+        """Whether Go leaves the field out: an empty map that is optional."""
+        if value or value.__class__ is not dict or self.struct is None:
+            return False
+        declared = self.struct.fields.get(name)
+        return declared is not None and declared.omit_empty and isinstance(declared.type, MapType)
+
     def of(self, name: str) -> Type | None:
         """The type of the field `name`."""
         found = self.fields.get(name)

@@ -113,7 +113,7 @@ def _compile_struct(struct: Struct) -> Decoder:
                     mismatch.struct = short_name
                 mismatch.path.append(f"{embedded_in}.{name}" if embedded_in else name)
                 raise
-            if keep_zero or value:
+            if keep_zero or value or value.__class__ is dict:
                 decoded[name] = value
         return decoded
 

@@ -237,7 +237,7 @@ def nested(obj: Object, json_path: str, wanted: type, go_name: str) -> tuple[Any
     steps = json_path.removeprefix(".").split(".")
     for position, step in enumerate(steps):
         if value.__class__ is not dict:
-            place = "." + ".".join(steps[:position])
+            place = "." + ".".join(steps[: position + 1])
             shown = f"{_go_value(value)} is of the type {_go_type(value)}"
             return None, f"{place} accessor error: {shown}, expected map[string]interface{{}}"
         if step not in value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clusters.emulated.apiserver.media import yaml_text
+from clusters.emulated.apiserver.registry.resources import Resource
 from clusters.emulated.apiserver.registry.served import Served
 from clusters.emulated.apiserver.request import Request
 from clusters.kube import errors, gojson
@@ -21,7 +22,12 @@ _ACCEPTED = f"{_ACCEPTED_OF_CUSTOM_RESOURCES}, {_PROTOBUF}"
 _TYPE_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
-_SCHEME = "pkg/runtime/scheme.go:111"
+# Schemes are named after the place in Kubernetes' source where they are made.
+_SCHEMES = {
+    "apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "pkg/apiserver/scheme/scheme.go:28",
+}
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 Object = dict[str, Any]
 
@@ -170,6 +176,24 @@ def _type_meta(raw: Any, kind: str, data: bytes, served: Served) -> tuple[str, s
     return group, version, raw.get("kind") or expected.kind
 
 
+def no_kind(expected: Resource, group_version: str, kind: str) -> str:
+    """What Go says of a kind that the api-server of `expected` does not know."""
+    scheme = _SCHEMES.get(expected.group, _SCHEME)
+    return f"no kind {quote(kind)} is registered for version {quote(group_version)} in scheme {quote(scheme)}"
+
+
+def wrong_kind(expected: Resource, group_version: str, kind: str, catalogue: Catalogue) -> str | None:
+    """Why an object that was `expected` cannot become one of this kind; None if it is one."""
+    if (group_version, kind) == (expected.group_version, expected.kind):
+        return None
+    group, _, version = group_version.rpartition("/")
+    other = catalogue.kind(group, version, kind)
+    if other is None:
+        return no_kind(expected, group_version, kind)
+    internal = f"{internal_package(expected.group)}.{expected.kind}"
+    return f"converting ({other.go_name}) to ({internal}): unknown conversion"
+
+
 def _check_kind(served: Served, group: str, version: str, kind: str, catalogue: Catalogue) -> None:
     """Whether a body of this kind can be taken for the resource in the URL."""
     expected = served.resource
@@ -181,8 +205,7 @@ def _check_kind(served: Served, group: str, version: str, kind: str, catalogue: 
         return
     known = catalogue.kind(group, version, kind)
     if known is None:
-        text = f"no kind {quote(kind)} is registered for version {quote(group_version)} in scheme {quote(_SCHEME)}"
-        raise _cannot_be_handled(kind, version, expected.kind, text)
+        raise _cannot_be_handled(kind, version, expected.kind, no_kind(expected, group_version, kind))
     if kind == expected.kind and group == expected.group:
         raise errors.bad_request(
             f"the API version in the data ({group_version}) does not match the expected API version "

@@ -201,7 +201,7 @@ _GO_WORDS = (
     (r"^expected <block end>, but found .*", "did not find expected key"),
     (r"^expected the node content, but found .*", "did not find expected node content"),
     (r"^expected '<document start>', but found .*", "did not find expected <document start>"),
-    (r"^expected alphabetic or numeric character, but found .*", "did not find expected alphabetic or numeric character"),
+    (r"^expected (alphabetic or numeric character), but found .*", r"did not find expected \1"),
     (r"^found character .* that cannot start any token", "found character that cannot start any token"),
     (r"^found unknown escape character .*", "found unknown escape character"),
     (r"^mapping values are not allowed here", "mapping values are not allowed in this context"),

@@ -127,9 +127,9 @@ class ResourceStorage:
         return self._page(prefix, items, at, options, matches)
 
     async def _continue(self, prefix: str, options: ListOptions, matches: Matches | None) -> Page:
+        revision, start = decode_continue(options.continue_token)
         if options.resource_version and options.resource_version != "0":
             raise errors.bad_request("specifying resource version is not allowed when using continue")
-        revision, start = decode_continue(options.continue_token)
         if revision < 0:  # A token of a 410: go on from there with what is there now.
             revision = await self.store.current_revision()
         return await self._exact(prefix, revision, prefix + start.lstrip("/"), options, matches)

@@ -86,7 +86,8 @@ class _Mechanism:
         except DecodeError as error:
             raise _invalid_patch(shown, error.text) from None
         if len(unknown) > 1 and self.kind != STRATEGIC:
-            _, unknown = self.served.decode(gojson.loads(shown.encode()))  # Reported in the order of the document shown.
+            # They are reported in the order of the document shown.
+            _, unknown = self.served.decode(gojson.loads(shown.encode()))
         problems = problems + unknown
         if problems and self.options.field_validation == "Strict":
             raise _invalid_patch(shown, f"strict decoding error: {', '.join(problems)}")
@@ -113,14 +114,26 @@ class _Json(_Mechanism):
                         f"got {len(operations)}"
                     )
                 patched = json_patch.apply(document, operations)
+                touched: Any = _touched(operations)
             else:
                 patched = merge_patch.apply(document, change, strict=self.strict)
                 problems = self._duplicates(change)
+                touched = change
         except PatchError as error:
             raise error.status_error() from None
-        shown = _shown(patched, change) if self.served.struct is not None else _sorted(patched)
+        shown = _shown(patched, touched) if self.served.struct is not None else _sorted(patched)
+        if self.served.struct is not None and isinstance(patched, dict):
+            self._check_kind(patched, shown)
         obj = self.decoded(patched, shown, problems)
         return self.writer.own_fields(self.request, self.served, old, obj, self.options)
+
+    def _check_kind(self, patched: Object, shown: str) -> None:
+        """A patch cannot make another kind of an object."""
+        resource = self.served.resource
+        version, kind = patched.get("apiVersion") or resource.group_version, patched.get("kind") or resource.kind
+        why = bodies.wrong_kind(resource, str(version), str(kind), self.writer.services.catalogue)
+        if why is not None:
+            raise _invalid_patch(shown, why)
 
     def _parsed(self) -> Any:
         try:
@@ -161,8 +174,13 @@ class _Apply(_Mechanism):
             applied = yaml_text.loads(self.data)
         except yaml_text.YamlError as error:
             raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
-        if not isinstance(applied, dict):
+        if applied is None:
             applied = {}
+        elif not isinstance(applied, dict):
+            raise errors.bad_request(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{_json_type(applied)} into Go value of type map[string]interface {{}}"
+            )
         live = None if old is None else self.served.to_version(old)
         merged = managed_fields.apply(
             live,
@@ -192,6 +210,22 @@ class _Apply(_Mechanism):
             if self.options.field_validation == "Strict":
                 raise errors.bad_request(f"error strict decoding YAML: {error}") from None
             self.request.warn(str(error).rpartition("\n")[2].strip())
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "number"
+
+
+def _touched(operations: Any) -> Object:
+    """The maps that a JSON patch goes into, as a tree."""
+    tree: Object = {}
+    for operation in operations:
+        at = tree
+        for step in str(operation.get("path", "")).split("/")[1:-1]:
+            at = at.setdefault(step, {})
+    return tree
 
 
 def _invalid_patch(shown: str, why: str) -> errors.StatusError:

@@ -101,7 +101,7 @@ def many(
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{media.as_version}",
             "metadata": metadata,
-            "items": items,
+            "items": items or None,
         }
         return respond.obj(request, 200, shown, media)
     raise _cannot_convert(media, served, "a list")

@@ -161,7 +161,7 @@ class Writer:
         metadata = obj["metadata"]
         name = metadata["name"]
         key = storage.key(metadata.get("namespace", ""), name)
-        if metadata.get("resourceVersion"):
+        if metadata.get("resourceVersion") and not options.dry_run:
             raise errors.unknown("resourceVersion should not be set on objects to be created")
         try:
             if options.dry_run:
@@ -223,6 +223,8 @@ class Writer:
         key = storage.key(request.info.namespace if served.resource.namespaced else "", name)
         resource = request.info.group_resource
         # An apply through a subresource never creates; kinds that create on update do so through every door.
+        # As the layer that looks has it: only the one below a dry run puts the prefix before it.
+        shown_key = key.removeprefix("/registry") if options.dry_run else key
         may_create = (may_create and not request.info.subresource) or served.rules.allow_create_on_update
         for _ in range(UPDATE_ATTEMPTS_MAX):
             try:
@@ -231,9 +233,9 @@ class Writer:
                     if not may_create:
                         raise errors.not_found(resource, name)
                     if precondition_uid:
-                        raise _failed_precondition(resource, name, key, precondition_uid, "")
+                        raise _failed_precondition(resource, name, shown_key, precondition_uid, "")
                     return await self._create_on_update(request, served, name, make, options), True
-                self._check_uid(resource, name, key, precondition_uid, current.object)
+                self._check_uid(resource, name, shown_key, precondition_uid, current.object)
                 return await self._update_once(request, served, storage, key, current, make, options), False
             except store_errors.CompareFailed:
                 continue  # Somebody was faster: look again, and decide again from what is there now.

@@ -144,8 +144,7 @@ def _wrong_kind(api_version: str, kind: str, version: str) -> str:
     if (api_version, kind) == ("v1", "Status"):
         return f"converting (v1.Status) to ({version}.AdmissionReview): unknown conversion"
     # Schemes are named after the place in Kubernetes' source where they are made.
-    is_review_group = api_version.startswith("admission.k8s.io/")
-    scheme = "pkg/runtime/scheme.go:111" if is_review_group else "pkg/util/webhook/client.go:71"
+    scheme = "pkg/util/webhook/client.go:71"
     return f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{scheme}"'
 
 
