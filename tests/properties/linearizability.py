@@ -20,7 +20,8 @@ State = tuple[int, bytes] | None  # mod_revision and value; None while the key d
 class Operation:
     """One call. `expected` is the revision that a write demands (0: absent); each written value is unique.
 
-    A write that was refused, and a read, carry the state that they were shown in `shown`.
+    A write that was refused, and a read, carry the state that they were shown in `shown`; a refusal that did
+    not show it has `told` false.
     """
 
     kind: Literal["write", "delete", "read"]
@@ -31,6 +32,7 @@ class Operation:
     outcome: Literal["done", "refused", "uncertain"] = "done"
     revision: int = 0  # of a write that is done
     shown: State = None
+    told: bool = True
 
 
 def check(operations: list[Operation]) -> Verdict:
@@ -67,7 +69,7 @@ def _steps(operation: Operation, state: State, learned: dict[bytes, int]) -> lis
         return [state] if operation.shown == state else []
     matches = (0 if state is None else state[0]) == operation.expected
     if operation.outcome == "refused":
-        return [state] if not matches and operation.shown == state else []
+        return [state] if not matches and (operation.shown == state or not operation.told) else []
     if not matches:
         return [state] if operation.outcome == "uncertain" else []
     if operation.kind == "delete":
