@@ -81,7 +81,7 @@ def apply(
     convert: Convert | None = None,
 ) -> Object:
     """The object with `config` merged in; raises the StatusError of a conflict or of a bad configuration."""
-    if (config.get("apiVersion") or "", config.get("kind") or "") != (api_version, kind):
+    if (_text(config, "apiVersion"), _text(config, "kind")) != (api_version, kind):
         raise bad_request(f"invalid object type: {_group_version_kind(config)}")
     versions = Versions(api_version, schema, reset_fields, convert)
     before = schema.written(live)
@@ -181,13 +181,20 @@ def _without_managed_fields(obj: Object, metadata: Object) -> Object:
 
 
 def _group_version_kind(obj: Object) -> str:
-    version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
+    version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
     return f"{version if '/' in version else '/' + version}, Kind={kind}"
 
 
 def _described(obj: Object) -> str:
-    metadata: dict[str, Any] = obj.get("metadata") or {}
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_group_version_kind(obj)}"
+    metadata = obj.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return f"{_text(named, 'namespace')}/{_text(named, 'name')}; {_group_version_kind(obj)}"
+
+
+def _text(obj: Object, name: str) -> str:
+    """What is no text counts as absent, as it does to Go's untyped objects."""
+    value = obj.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def keep_times(old: Object, new: Object) -> Object:

@@ -189,11 +189,14 @@ def _compile_map(kind: MapType) -> Decoder:
         def decode_strings(raw: Any, place: Place, problems: list[str]) -> Any:
             if raw.__class__ is not dict:
                 raise _Mismatch(_found(raw), kind.go_name)
+            nulls = False
             for value in raw.values():
                 if value.__class__ is not str:
-                    if value is None:
-                        return {name: "" if text is None else text for name, text in raw.items()}
-                    raise _Mismatch(_found(value), go_name)
+                    if value is not None:
+                        raise _Mismatch(_found(value), go_name)
+                    nulls = True
+            if nulls:
+                return {name: "" if text is None else text for name, text in raw.items()}
             return dict(raw)  # A copy: callers may change what they decode, not what it was decoded from.
 
         return decode_strings

@@ -15,8 +15,13 @@ _BOOLEANS = {
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INT = re.compile(r"[-+]?[0-9][0-9_]*")
+_NUMBER_MAX = 400
 _ALIAS_RATIO_LOW = 0.99
 _ALIAS_COUNT_MIN = 100
+
+
+INVALID_ESCAPE = "found invalid Unicode character escape code"
+TOO_DEEP = "yaml: exceeded max depth of 10000"
 
 
 class YamlError(ValueError):
@@ -38,13 +43,22 @@ def loads(text: bytes, *, strict: bool = False) -> Any:
     try:
         loader = yaml.SafeLoader(decoded)
         node = loader.get_node() if loader.check_node() else None
-        return None if node is None else _Reader(strict, decoded).value(node)
     except yaml.MarkedYAMLError as error:
         raise YamlError(_in_go_words(error)) from None
     except yaml.YAMLError as error:
         raise YamlError(f"yaml: {error}") from None
     except RecursionError:
-        raise YamlError("yaml: exceeded max depth of 10000") from None
+        raise YamlError(TOO_DEEP) from None
+    except (OverflowError, ValueError):  # The parser made a character of a number that is none.
+        raise YamlError(_at_line(loader.get_mark().line, INVALID_ESCAPE)) from None
+    return None if node is None else _read(node, strict, decoded)
+
+
+def _read(node: Any, strict: bool, text: str) -> Any:
+    try:
+        return _Reader(strict, text).value(node)
+    except RecursionError:
+        raise YamlError(TOO_DEEP) from None
 
 
 class _Reader:
@@ -145,10 +159,24 @@ def _key(value: Any) -> str:
     raise YamlError(f"error converting YAML to JSON: unsupported map key of type: {type(value).__name__}")
 
 
+def _at_line(line: int, problem: str) -> str:
+    """What the scanner complains about; `line` counts from 0, and the first is not named."""
+    return f"yaml: line {line + 1}: {problem}" if line else f"yaml: {problem}"
+
+
+def _has_surrogates(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)
+
+
 def _scalar(node: Any) -> Any:
     text: str = node.value
+    if _has_surrogates(text):
+        raise YamlError(_at_line(node.start_mark.line, INVALID_ESCAPE))
     if node.tag == "tag:yaml.org,2002:binary":
-        return base64.b64decode(text).decode("utf-8", "replace")
+        try:
+            return base64.b64decode(text).decode("utf-8", "replace")
+        except ValueError:
+            raise YamlError("yaml: !!binary value contains invalid base64 data") from None
     if node.style is not None or (node.tag == "tag:yaml.org,2002:str" and text not in _BOOLEANS):
         return text
     if text in _NULLS:
@@ -160,6 +188,8 @@ def _scalar(node: Any) -> Any:
 
 def _number(text: str) -> Any:
     plain = text.replace("_", "")
+    if len(plain) > _NUMBER_MAX:
+        return text  # Beyond every number of 64 bits, so it stays a text.
     if _INT.fullmatch(text):
         digits = plain.lstrip("+-")
         if len(digits) > 1 and digits[0] == "0" and all(digit in "01234567" for digit in digits):
