@@ -46,16 +46,14 @@ class Subscriptions:
 
     def add(self, subscription: StoreSubscription) -> None:
         self._all.append(subscription)
-        self._changed()
+        self._routes.clear()
+        self._partial = self._partial or not subscription.prefix.endswith("/")
 
     def remove(self, subscription: StoreSubscription) -> None:
         if subscription in self._all:
             self._all.remove(subscription)
-            self._changed()
-
-    def _changed(self) -> None:
-        self._routes.clear()
-        self._partial = any(not s.prefix.endswith("/") for s in self._all)
+            self._routes.clear()
+            self._partial = self._partial and any(not each.prefix.endswith("/") for each in self._all)
 
     def publish(self, batch: WatchBatch) -> None:
         """Hands a batch to its followers; one that touches several keys is narrowed for each."""

@@ -32,7 +32,8 @@ class Aggregation:
         cache = self._server.storages[API_SERVICES].cache
         items, revision = cache.list(cache.prefix)
         for stored in items:
-            self._look_at(stored.object)
+            if stored.mentions(b'"service":'):
+                self._look_at(stored.object)
         self._subscription = cache.subscribe(cache.prefix, revision, self._changed, self._ended)
 
     def stop(self) -> None:

@@ -45,6 +45,10 @@ class Stored:
             self._value = None
         return obj
 
+    def mentions(self, text: bytes) -> bool:
+        """False only if the object certainly does not hold this text: asked before decoding many for a few."""
+        return self._value is None or text in self._value
+
     def cached(self, form: str) -> bytes | None:
         return None if self._encoded is None else self._encoded.get(form)
 

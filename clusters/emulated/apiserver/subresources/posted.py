@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from clusters.emulated.apiserver.admission.attributes import Attributes
@@ -22,6 +23,7 @@ Object = dict[str, Any]
 _SYSTEM_FIELDS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
+@lru_cache(maxsize=64)
 def posted_kind(
     catalogue: Catalogue,
     group: str,
