@@ -18,6 +18,9 @@ from clusters.kube import pod_template_hash, selectors
 Object = dict[str, Any]
 
 _NAME_MAX: Final = 253
+#: Over a network each of our writes takes so long that the ReplicaSet controller has acted on it before we look
+#: again. In one process nothing takes any time: without this pause we would scale by counts from before.
+_LET_REPLICA_SETS_ACT_S: Final = 0.001
 
 
 class DeploymentController(Controller):
@@ -31,11 +34,17 @@ class DeploymentController(Controller):
         self.pods = self.informer(PODS)
         #: Templates as they are compared, by the uid of their owner: (generation, text).
         self._texts: dict[str, tuple[int, str]] = {}
-        self.deployments.add_handler(self.enqueue, lambda _, new: self.enqueue(new), self._forget_and_enqueue)
+        self.deployments.add_handler(self.enqueue, self._changed, self._forget_and_enqueue)
         self.sets.add_handler(self._set_added, self._set_changed, self._set_deleted)
         self.pods.add_handler(on_delete=self._pod_deleted)
 
     # What happened
+
+    def _changed(self, old: Object, new: Object) -> None:
+        if old["metadata"].get("generation") == new["metadata"].get("generation"):
+            self.enqueue_after(new, _LET_REPLICA_SETS_ACT_S)
+        else:
+            self.enqueue(new)
 
     def _forget_and_enqueue(self, d: Object, _: bool) -> None:
         self._texts.pop(d["metadata"]["uid"], None)
@@ -51,7 +60,7 @@ class DeploymentController(Controller):
     def _enqueue_owner(self, replica_set: Object) -> None:
         d = self._deployment_of(replica_set)
         if d is not None:
-            self.enqueue(d)
+            self.enqueue_after(d, _LET_REPLICA_SETS_ACT_S)
 
     def _enqueue_matching(self, replica_set: Object) -> None:
         labels = replica_set["metadata"].get("labels") or {}

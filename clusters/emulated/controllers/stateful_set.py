@@ -339,8 +339,7 @@ class _Round:
             if control.is_claim_stale(self._set, pod):
                 return True
             await control.create(self._set, pod)
-            if self._monotonic:
-                return True
+            return self._monotonic  # Its claims are looked at when the cache shows it.
         if phase(pod) == "Pending":
             await control.create_missing_claims(self._set, pod)
         if self._monotonic and (
