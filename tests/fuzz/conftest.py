@@ -12,9 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "properties"))
 
-from wire import Server  # noqa: E402
+from wire import Server
 
-from clusters.emulated.cluster import EmulatedCluster  # noqa: E402
+from clusters.emulated.cluster import EmulatedCluster
 
 
 class Complaints(logging.Handler):

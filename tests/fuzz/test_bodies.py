@@ -16,12 +16,16 @@ from hypothesis import strategies as st
 from wire import Answer, Server
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
-PATCHES = tuple(f"application/{kind}" for kind in (
-    "json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"))  # fmt: skip
+PATCHES = tuple(
+    f"application/{kind}"
+    for kind in ("json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
+)
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
-texts = st.text(max_size=20) | st.sampled_from(["", "0", "-1", "1e400", "a/b", "..", "\x00", "é", "🙂", "x" * 300, "$(A)"])
+texts = st.text(max_size=20) | st.sampled_from(
+    ["", "0", "-1", "1e400", "a/b", "..", "\x00", "é", "🙂", "x" * 300, "$(A)"]
+)
 scalars = st.none() | st.booleans() | numbers | texts
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=8
@@ -31,7 +35,12 @@ values = st.recursive(
 @pytest.fixture(scope="module", autouse=True)
 def _objects(server: Server) -> None:
     assert server.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).code == 201
-    assert server.request("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}}).code == 201
+    assert (
+        server.request(
+            "POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}}
+        ).code
+        == 201
+    )
     assert server.request("POST", DEFINITIONS, WIDGETS).code == 201
 
 
@@ -114,7 +123,9 @@ def json_text(value: Any) -> bytes:
 @FUZZ
 @given(
     kind=st.sampled_from(KINDS),
-    media_type=st.sampled_from((JSON, YAML, PROTOBUF, "text/plain", "", "application/cbor", "*/*", "application/json; charset=latin-1")),
+    media_type=st.sampled_from(
+        (JSON, YAML, PROTOBUF, "text/plain", "", "application/cbor", "*/*", "application/json; charset=latin-1")
+    ),
     written=st.sampled_from((JSON, YAML, PROTOBUF)),
     cut=st.integers(0, 400),
     at=st.integers(0, 400),
@@ -142,7 +153,10 @@ def test_bytes_that_are_not_what_they_claim(
                 {},
                 optional={
                     "op": st.sampled_from(("add", "remove", "replace", "test", "move", "copy", "x")),
-                    "path": st.sampled_from(("", "/", "/spec", "/metadata/labels/l", "/data/a", "/spec/-", "/spec/9", "/metadata")) | texts,
+                    "path": st.sampled_from(
+                        ("", "/", "/spec", "/metadata/labels/l", "/data/a", "/spec/-", "/spec/9", "/metadata")
+                    )
+                    | texts,
                     "from": texts,
                     "value": values,
                 },
@@ -190,8 +204,23 @@ def test_patches_change_all_or_nothing(server: Server, kind: str, media_type: st
         b"null",
         b"",
     ],
-    ids=["objects", "lists", "nested", "4MB", "2MB", "yaml-lists", "yaml-self", "yaml-aliases", "lengths", "groups", "utf8", "bom", "null", "empty"],
-)  # fmt: skip
+    ids=[
+        "objects",
+        "lists",
+        "nested",
+        "4MB",
+        "2MB",
+        "yaml-lists",
+        "yaml-self",
+        "yaml-aliases",
+        "lengths",
+        "groups",
+        "utf8",
+        "bom",
+        "null",
+        "empty",
+    ],
+)
 def test_huge_deep_and_hollow_bodies(server: Server, media_type: str, body: bytes) -> None:
     target = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
     if media_type in PATCHES:

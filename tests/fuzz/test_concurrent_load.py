@@ -23,7 +23,7 @@ OPERATIONS = 300 if LONG else 25
 
 @dataclass
 class Load:
-    """What all clients did. `acknowledged` maps the version of each write that was answered with success to its value."""
+    """What all clients did. `acknowledged` has the value of each write that succeeded, by its version."""
 
     server: Server
     collection: str

@@ -18,15 +18,44 @@ LABELS = "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.
         ("POST", CONFIG_MAPS, JSON, b'{"metadata":{"name":"one","labels":{"":null,"0":[]}}}', 400, LABELS),
         ("POST", CONFIG_MAPS, YAML, b'a: 1\nb: "x\\ud800"\n', 400, f"yaml: line 2: {ESCAPE}"),
         ("POST", CONFIG_MAPS, YAML, b'a: 1\nb: "x\\UFFFFFFFF"\n', 400, f"yaml: line 2: {ESCAPE}"),
-        ("PATCH", APPLIED, APPLY, b'a: 1\nb: "x\\ud800"\n', 400, f"error converting YAML to JSON: yaml: line 2: {ESCAPE}"),
+        (
+            "PATCH",
+            APPLIED,
+            APPLY,
+            b'a: 1\nb: "x\\ud800"\n',
+            400,
+            f"error converting YAML to JSON: yaml: line 2: {ESCAPE}",
+        ),
         ("POST", CONFIG_MAPS, YAML, b"&abc [*abc]", 400, "yaml: anchor 'abc' value contains itself"),
         ("PATCH", APPLIED, APPLY, b"{apiVersion: 3, kind: 4}", 400, "invalid object type: /, Kind="),
-        ("PATCH", APPLIED, APPLY, b"{apiVersion: v1, kind: ConfigMap, metadata: 3}", 500, ".metadata: expected map, got &{3}"),
-        ("POST", "/api/v1/namespaces/default/services", JSON, b'{"spec":{"ports":[{"port":80}]}}', 422,
-         "is invalid: spec.parentRef.name: Required value"),
+        (
+            "PATCH",
+            APPLIED,
+            APPLY,
+            b"{apiVersion: v1, kind: ConfigMap, metadata: 3}",
+            500,
+            ".metadata: expected map, got &{3}",
+        ),
+        (
+            "POST",
+            "/api/v1/namespaces/default/services",
+            JSON,
+            b'{"spec":{"ports":[{"port":80}]}}',
+            422,
+            "is invalid: spec.parentRef.name: Required value",
+        ),
     ],
-    ids=["null-beside-list", "surrogate", "no-character", "applied-surrogate", "self", "apply-kind", "apply-metadata", "no-name"],
-)  # fmt: skip
+    ids=[
+        "null-beside-list",
+        "surrogate",
+        "no-character",
+        "applied-surrogate",
+        "self",
+        "apply-kind",
+        "apply-metadata",
+        "no-name",
+    ],
+)
 def test_is_answered_as_kubernetes_answers_it(
     server: Server, method: str, target: str, media_type: str, body: bytes, code: int, message: str
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from budget import FUZZ
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -195,6 +194,5 @@ class Model(RuleBasedStateMachine):
 
 
 def test_the_server_does_what_the_model_does(server: Server) -> None:
-    pytest.importorskip("hypothesis")
     machine = type("Against", (Model,), {"server": server})
     run_state_machine_as_test(machine, settings=FUZZ)  # type: ignore[no-untyped-call]

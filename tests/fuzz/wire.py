@@ -45,9 +45,11 @@ class Server:
 
     @contextmanager
     def socket(self) -> Iterator[ssl.SSLSocket]:
-        with socket.create_connection(self.address, PATIENCE_S) as plain:
-            with self.tls.wrap_socket(plain, server_hostname=self.address[0]) as secure:
-                yield secure
+        with (
+            socket.create_connection(self.address, PATIENCE_S) as plain,
+            self.tls.wrap_socket(plain, server_hostname=self.address[0]) as secure,
+        ):
+            yield secure
 
     def raw(self, data: bytes) -> bytes:
         """Sends these bytes and nothing more; returns all that comes until the server closes or our side is heard."""
@@ -64,9 +66,7 @@ class Server:
     def connect(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(*self.address, context=self.tls, timeout=PATIENCE_S)
 
-    def request(
-        self, method: str, target: str, body: object = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    def request(self, method: str, target: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
         """One request on a connection that is kept. Bytes are sent as they are, anything else as JSON."""
         data = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
         given = {"Content-Type": "application/json"} | (headers or {})

@@ -52,9 +52,7 @@ def _named_kubectl() -> Iterator[Path]:
 
 
 def _minor(binary: Path) -> str | None:
-    done = subprocess.run(
-        [binary, "version", "--client", "-o", "json"], capture_output=True, timeout=60, check=False
-    )
+    done = subprocess.run([binary, "version", "--client", "-o", "json"], capture_output=True, timeout=60, check=False)
     if done.returncode:
         return None
     version = orjson.loads(done.stdout)["clientVersion"]["gitVersion"]

@@ -165,9 +165,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/vnd.kubernetes.protobuf"])
 def test_informer_apply_bookmark_and_leader_election(program: Path, kubeconfig: Path, media_type: str) -> None:
-    ran = subprocess.run(
-        [program, kubeconfig, media_type], capture_output=True, text=True, timeout=60, check=False
-    )
+    ran = subprocess.run([program, kubeconfig, media_type], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stderr
     assert orjson.loads(ran.stdout) == {
         "synced": True,

@@ -26,7 +26,10 @@ spec:
   scope: Namespaced
   names: {plural: themes, kind: Theme}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """,
     "templates/all.yaml": """
 apiVersion: v1

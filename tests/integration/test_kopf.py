@@ -68,16 +68,17 @@ def test_a_small_operator_end_to_end(emulated: EmulatedCluster, kubeconfig: Path
 
     def run() -> None:
         asyncio.run(
-            kopf.operator(
-                registry=registry, ready_flag=ready, stop_flag=stop, namespaces=["default"], standalone=True
-            )
+            kopf.operator(registry=registry, ready_flag=ready, stop_flag=stop, namespaces=["default"], standalone=True)
         )
 
     running = threading.Thread(target=run)
     running.start()
     try:
         assert ready.wait(20)
-        api.create(SHIPS, {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "argo"}, "spec": {"sailors": 3}})
+        api.create(
+            SHIPS,
+            {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "argo"}, "spec": {"sailors": 3}},
+        )
         emulated.wait_until(lambda: crew(api) == 6, 20)
         assert api.get(f"{SHIPS}/argo")["metadata"]["finalizers"] == ["kopf.zalando.org/KopfFinalizerMarker"]
         api.patch(f"{SHIPS}/argo", {"spec": {"sailors": 5}})

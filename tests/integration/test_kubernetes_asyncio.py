@@ -29,7 +29,9 @@ async def scenario(kubeconfig: Path) -> None:
         with pytest.raises(client.ApiException) as exists:
             await core.create_namespaced_config_map("default", bodies[0])
         assert exists.value.status == 409
-        await core.patch_namespaced_config_map("many-0", "default", [{"op": "add", "path": "/data", "value": {"a": "b"}}])
+        await core.patch_namespaced_config_map(
+            "many-0", "default", [{"op": "add", "path": "/data", "value": {"a": "b"}}]
+        )
         assert (await core.read_namespaced_config_map("many-0", "default")).data == {"a": "b"}
         await core.delete_collection_namespaced_config_map("default", field_selector="metadata.name=many-0")
         assert len((await core.list_namespaced_config_map("default")).items) == COUNT - 1

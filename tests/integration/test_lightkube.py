@@ -70,9 +70,7 @@ def test_generic_resources_and_wait(client: Any) -> None:
                         "served": True,
                         "storage": True,
                         "subresources": {"status": {}},
-                        "schema": {
-                            "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                        },
+                        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
                     }
                 ],
             },

@@ -103,9 +103,7 @@ def test_a_watch_sees_every_change_in_order(client: Any) -> None:
     changing.start()
     watch = kubernetes.watch.Watch()
     kinds = []
-    for event in watch.stream(
-        core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=20
-    ):
+    for event in watch.stream(core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=20):
         kinds.append(event["type"])
         if event["type"] == "DELETED":
             watch.stop()
@@ -129,9 +127,7 @@ def test_the_dynamic_client_finds_new_kinds_and_applies(client: Any) -> None:
     with pytest.raises(dynamic.exceptions.ConflictError, match=r'conflict with \\"dynamic\\": .spec.size'):
         widgets.server_side_apply(body=body, field_manager="another")
     status = {"status": {"ready": True}}
-    widgets.status.patch(
-        body=status, name="one", namespace="default", content_type="application/merge-patch+json"
-    )
+    widgets.status.patch(body=status, name="one", namespace="default", content_type="application/merge-patch+json")
     assert widgets.get(name="one", namespace="default").status.ready is True
     widgets.delete(name="one", namespace="default")
     with pytest.raises(dynamic.exceptions.NotFoundError):

@@ -147,9 +147,13 @@ def test_controllers_and_scheduler_do_their_work(real: Real) -> None:
     untaint(real)
     pods = real.until("and that Pods, bound to the node", f"{shop}/pods", 3, nodeName="node-a")
     for pod in pods:
-        status = {"status": {"phase": "Running", "podIP": "10.244.0.9", "conditions": [{"type": "Ready", "status": "True"}]}}
+        status = {
+            "status": {"phase": "Running", "podIP": "10.244.0.9", "conditions": [{"type": "Ready", "status": "True"}]}
+        }
         api.patch(f"{shop}/pods/{pod['metadata']['name']}/status", status)
-    real.until("ready, they make the Deployment available", "/apis/apps/v1/namespaces/shop/deployments", 1, readyReplicas=3)
+    real.until(
+        "ready, they make the Deployment available", "/apis/apps/v1/namespaces/shop/deployments", 1, readyReplicas=3
+    )
     slices = real.until("the Service has a slice", "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices", 1)
     real.cluster.wait_until(lambda: len(endpoints(real)) == 3, WITHIN_S)
     assert slices[0]["metadata"]["labels"]["kubernetes.io/service-name"] == "web"
