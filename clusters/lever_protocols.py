@@ -215,7 +215,7 @@ class StoreLevers(Protocol):
 
 
 class WatchLevers(Protocol):
-    """Hop 8, the caches between the store and everybody who watches. `resource` is as in `pods` or `leases.coordination.k8s.io`."""
+    """Hop 8, the caches between the store and everybody who watches. `resource` is as in `pods` or `leases.coordination.k8s.io`."""  # noqa: E501
 
     def freeze(self, resource: str, replica: int | None = None) -> Pulled: ...
 
@@ -301,5 +301,3 @@ class Levers(Protocol):
     def controllers(self) -> ComponentLevers: ...
     @property
     def scheduler(self) -> ComponentLevers: ...
-
-

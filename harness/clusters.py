@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def open_cluster(
     options: Options,
-    shape: ClusterShape = ClusterShape(),
+    shape: ClusterShape = ClusterShape(),  # noqa: B008
     *,
     replicas: int | None = None,
     access: AccessOptions | None = None,

@@ -163,7 +163,9 @@ def observer(cluster: Cluster) -> Observer:
 
     binary = find_kubectl()
     # The kubeconfig is asked for when kubectl is first run: most tests need no listener.
-    return Observer(cluster, None if binary is None else lambda *args: Kubectl(binary, cluster.kubeconfig)(*args, exit_code=None))
+    return Observer(
+        cluster, None if binary is None else lambda *args: Kubectl(binary, cluster.kubeconfig)(*args, exit_code=None)
+    )
 
 
 @pytest.fixture

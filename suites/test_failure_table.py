@@ -1,7 +1,7 @@
 """The failure table, live: every entry happens for its real reason, is recognised by its symptom, and heals.
 
-    pytest suites/test_failure_table.py --hop 7
-    pytest suites/test_failure_table.py --fault fsync-stall
+pytest suites/test_failure_table.py --hop 7
+pytest suites/test_failure_table.py --fault fsync-stall
 """
 
 from __future__ import annotations

@@ -158,9 +158,7 @@ def _number(text: str, names: dict[str, int]) -> int:
     if not digits.isascii() or not digits.isdigit():
         raise ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: invalid syntax")
     if abs(int(text)) >= 1 << 63:
-        raise ScheduleError(
-            f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: value out of range"
-        )
+        raise ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: value out of range")
     if int(text) < 0:
         raise ScheduleError(f"negative number ({int(text)}) not allowed: {text}")
     return int(text)

@@ -65,17 +65,14 @@ def not_found(resource: str, name: str) -> StatusError:
 
 
 def already_exists(resource: str, name: str) -> StatusError:
-    return StatusError(
-        409, "AlreadyExists", f"{resource} {quote(name)} already exists", _details(resource, name)
-    )
+    return StatusError(409, "AlreadyExists", f"{resource} {quote(name)} already exists", _details(resource, name))
 
 
 def generate_name_conflict(resource: str, name: str) -> StatusError:
     return StatusError(
         409,
         "AlreadyExists",
-        f"{resource} {quote(name)} already exists, "
-        "the server was not able to generate a unique name for the object",
+        f"{resource} {quote(name)} already exists, the server was not able to generate a unique name for the object",
         _details(resource, name),
         retry_after_s=1,
     )

@@ -1,8 +1,8 @@
 """Reading JSON as Go does: what it accepts, the words it refuses with, and the fields given twice.
 
-    >>> loads(b'{bad')
-    Traceback (most recent call last):
-    clusters.kube.gojson.JsonError: invalid character 'b' looking for beginning of object key string
+>>> loads(b'{bad')
+Traceback (most recent call last):
+clusters.kube.gojson.JsonError: invalid character 'b' looking for beginning of object key string
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values such as `maxSurge: 25%`: a number, or a share of a total.
 
-    >>> scaled_value("25%", 10, round_up=True), scaled_value("25%", 10, round_up=False)
-    (3, 2)
+>>> scaled_value("25%", 10, round_up=True), scaled_value("25%", 10, round_up=False)
+(3, 2)
 """
 
 from __future__ import annotations

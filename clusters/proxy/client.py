@@ -46,7 +46,9 @@ class ToxiproxyClient:
         if now["enabled"] != enabled:
             raise ToxiproxyError(f"the proxy {name} is still {'disabled' if enabled else 'enabled'}")
 
-    def add_toxic(self, name: str, type: str, stream: str = "downstream", toxicity: float = 1.0, **attributes: float) -> str:
+    def add_toxic(
+        self, name: str, type: str, stream: str = "downstream", toxicity: float = 1.0, **attributes: float
+    ) -> str:
         """Puts a toxic in place; its name."""
         asked = {"type": type, "stream": stream, "toxicity": toxicity, "attributes": attributes}
         return str(self._call("post", f"/proxies/{name}/toxics", asked)["name"])

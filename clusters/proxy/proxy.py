@@ -118,7 +118,9 @@ class Proxy:
     ) -> None:
         """Reads ahead, so that a late chunk does not make the next one later still."""
         waiting = self._waiting
-        passing = Passing(waiting, still_in_force=lambda toxic: any(toxic is each.toxic for each in self.toxics.values()))
+        passing = Passing(
+            waiting, still_in_force=lambda toxic: any(toxic is each.toxic for each in self.toxics.values())
+        )
         chance = waiting.random.random()
         chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_QUEUE_CHUNKS_MAX)
 
@@ -146,9 +148,7 @@ class Proxy:
         finally:
             reading.cancel()
 
-    async def _through(
-        self, toxics: list[Toxic], chunk: bytes, passing: Passing, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _through(self, toxics: list[Toxic], chunk: bytes, passing: Passing, writer: asyncio.StreamWriter) -> None:
         if not toxics:
             writer.write(chunk)
             passing.passed_bytes += len(chunk)

@@ -55,7 +55,7 @@ class ProxyServer:
             while (line := await reader.readline()).strip():
                 method, path, _ = line.decode("ascii", "replace").split(" ", 2)
                 length, keep = 0, True
-                while (header := (await reader.readline()).decode("latin-1").strip()):
+                while header := (await reader.readline()).decode("latin-1").strip():
                     name, _, value = header.partition(":")
                     if name.lower() == "content-length":
                         length = min(int(value), _BODY_BYTES_MAX)
@@ -108,7 +108,7 @@ class ProxyServer:
         match method, rest:
             case "GET", []:
                 return 200, proxy.as_json()
-            case ("POST" | "PATCH"), []:
+            case (("POST" | "PATCH"), []):
                 await self._update(proxy, given)
                 return 200, proxy.as_json()
             case "DELETE", []:
@@ -205,5 +205,3 @@ def _decoded(body: bytes) -> Any:
 
 def _json(answer: Any) -> bytes:
     return json.dumps(answer).encode() + b"\n"
-
-

@@ -56,6 +56,6 @@ def hop_of_pod(pod: dict[str, Any]) -> int:
         return 0
     if not (pod.get("spec") or {}).get("nodeName"):
         return 10
-    if all("running" in (each.get("state") or {}) for each in status.get("containerStatuses") or ({},)):
+    if all("running" in (each.get("state") or {}) for each in status.get("containerStatuses") or ({},)):  # type: ignore[var-annotated]
         return 12
     return 11

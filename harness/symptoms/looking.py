@@ -165,7 +165,9 @@ def _pods(
 ) -> Verdict:
     found = observer.cluster.api.get(f"/api/v1/namespaces/{namespace}/pods?labelSelector={selector}")["items"]
     now_s = observer.cluster.elapsed_s()
-    shown = tuple(Evidence(f"pod {pod['metadata']['name']}: {_state(pod)}", now_s, hop_of_pod(pod), pod) for pod in found)
+    shown = tuple(
+        Evidence(f"pod {pod['metadata']['name']}: {_state(pod)}", now_s, hop_of_pod(pod), pod) for pod in found
+    )
     return Verdict(any(fits(pod) for pod in found), f"pods {selector} in {namespace}: {expected}", shown)
 
 
@@ -187,13 +189,13 @@ def _(sign: signs.Condition, observer: Observer) -> Verdict:
         now_s = observer.cluster.elapsed_s()
         return Verdict(False, expected, (Evidence(str(error), now_s, hop_of_answer(error.answer), error.answer),))
     conditions = (obj.get("status") or {}).get("conditions") or ()
-    found = next((each for each in conditions if each["type"] == sign.type), {})
+    found = next((each for each in conditions if each["type"] == sign.type), {})  # type: ignore[var-annotated]
     seen = (
         found.get("status") == sign.status
         and (sign.reason is None or found.get("reason", "") == sign.reason)
         and _found(sign.message, found.get("message", ""))
     )
-    what = f"{sign.path}: {sign.type}={found.get('status', '(none)')} {found.get('reason', '')}: {found.get('message', '')}"
+    what = f"{sign.path}: {sign.type}={found.get('status', '(none)')} {found.get('reason', '')}: {found.get('message', '')}"  # noqa: E501
     return Verdict(seen, expected, (Evidence(what, observer.cluster.elapsed_s(), 0, obj),))
 
 

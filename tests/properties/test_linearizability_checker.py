@@ -40,12 +40,8 @@ def test_what_an_order_explains_is_linearizable(operations: list[Operation]) -> 
     [
         pytest.param([CREATE, UPDATE, read(4, 5, (2, b"1"))], id="stale read"),
         pytest.param([CREATE, read(4, 5, None)], id="lost write"),
-        pytest.param(
-            [CREATE, UPDATE, Operation("write", 2, 3, b"3", 2, revision=4)], id="two writes on one revision"
-        ),
-        pytest.param(
-            [CREATE, UPDATE, read(2, 2.4, (3, b"2")), read(2.5, 3, (2, b"1"))], id="a read goes back in time"
-        ),
+        pytest.param([CREATE, UPDATE, Operation("write", 2, 3, b"3", 2, revision=4)], id="two writes on one revision"),
+        pytest.param([CREATE, UPDATE, read(2, 2.4, (3, b"2")), read(2.5, 3, (2, b"1"))], id="a read goes back in time"),
         pytest.param(
             [CREATE, Operation("write", 2, 3, b"2", 2, "refused", shown=(2, b"1"))],
             id="refused without reason",

@@ -67,18 +67,14 @@ class Load:
                 raise
             if kind == "read":
                 return Operation("read", started, inf)  # It told nothing, so it constrains nothing.
-            return Operation(
-                "write" if kind == "write" else "delete", started, inf, value, expected, "uncertain"
-            )
+            return Operation("write" if kind == "write" else "delete", started, inf, value, expected, "uncertain")
 
 
 def state(kv: KeyValue | None) -> State:
     return None if kv is None else (kv.mod_revision, kv.value)
 
 
-async def pull_levers(
-    store: EmbeddedStore, clock: SteppedClock, draw: random.Random, done: asyncio.Event
-) -> None:
+async def pull_levers(store: EmbeddedStore, clock: SteppedClock, draw: random.Random, done: asyncio.Event) -> None:
     while not done.is_set():
         levers = (
             store.stall_fsync(draw.choice((0.5, 5.0))),

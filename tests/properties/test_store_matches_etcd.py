@@ -74,9 +74,7 @@ class Twin:
             return (type(error).__name__, str(error))
 
     async def _send(self, draw: random.Random) -> object:
-        kind = draw.choice(
-            ("create", "update", "update", "delete", "txn", "txn", "range", "range", "lease", "rare")
-        )
+        kind = draw.choice(("create", "update", "update", "delete", "txn", "txn", "range", "range", "lease", "rare"))
         key = self.root + draw.choice(NAMES)
         value = b"%d" % draw.randrange(5)
         at = draw.randrange(0, 60)
@@ -161,9 +159,7 @@ def test_the_same_requests_get_the_same_answers(etcd: EtcdProcess, seed: int) ->
         for twin, stream in ((real, streams[0]), (ours, streams[1])):
             await twin.begin()
             followers.append(asyncio.ensure_future(follow(twin, stream)))
-        await asyncio.sleep(
-            0.2
-        )  # The real watch is registered over the network, and must be before the first write.
+        await asyncio.sleep(0.2)  # The real watch is registered over the network, and must be before the first write.
         for number in range(REQUESTS):
             wanted = await real.answer(random.Random(seed * 1000 + number))
             got = await ours.answer(random.Random(seed * 1000 + number))

@@ -71,9 +71,7 @@ def test_a_sound_watch_passes(checker: ModuleType) -> None:
     assert check(sound(), HISTORY) == []
 
 
-@pytest.mark.parametrize(
-    ("checker", "how", "stream"), BROKEN, ids=lambda p: p if isinstance(p, str) else None
-)
+@pytest.mark.parametrize(("checker", "how", "stream"), BROKEN, ids=lambda p: p if isinstance(p, str) else None)
 def test_a_broken_watch_is_caught(checker: ModuleType, how: str, stream: Stream) -> None:
     check: Callable[[Stream, History], list[str]] = checker.check
     assert check(stream, HISTORY) != []

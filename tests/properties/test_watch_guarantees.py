@@ -58,9 +58,7 @@ class Run:
     def __init__(self) -> None:
         self.clock = SteppedClock()
         self.store = EmbeddedStore(self.clock)
-        self.cache: WatchCache[bytes] = WatchCache(
-            self.store, ROOT, lambda kv: kv.value, self.clock, window_events=4
-        )
+        self.cache: WatchCache[bytes] = WatchCache(self.store, ROOT, lambda kv: kv.value, self.clock, window_events=4)
         self.commits: list[Commit] = []
         self.streams: list[Stream] = []
         self.clients: list[Watching] = []

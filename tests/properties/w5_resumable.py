@@ -8,9 +8,7 @@ from recorded import History, Stream
 def check(stream: Stream, history: History) -> list[str]:
     if stream.refused_below is not None:
         if stream.from_revision >= stream.refused_below:
-            return [
-                f"refused from {stream.from_revision}, though {stream.refused_below} is said to be the oldest"
-            ]
+            return [f"refused from {stream.from_revision}, though {stream.refused_below} is said to be the oldest"]
         return ["a refused watch yielded events"] if stream.events() else []
     events = stream.events()
     if not events:

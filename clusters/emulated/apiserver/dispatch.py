@@ -184,9 +184,7 @@ class Dispatcher:
         metadata = {"resourceVersion": str(revision)}
         return read.listed(request, served, items, metadata, media.untransformed())
 
-    def written(
-        self, request: Request, served: Served, stored: Stored, status: int, media: MediaType
-    ) -> HttpResponse:
+    def written(self, request: Request, served: Served, stored: Stored, status: int, media: MediaType) -> HttpResponse:
         return read.one(request, served, self.services, stored, status, media)
 
     async def bounded(self, work: Awaitable[T]) -> T:

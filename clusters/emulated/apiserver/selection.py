@@ -35,7 +35,9 @@ class Selection:
         except selectors.SelectorError as error:
             raise errors.bad_request(str(error)) from None
         _check_fields(served, fields)
-        return Selection(_compile(served, labels, fields), fields.exact("metadata.name"), fields.exact("metadata.namespace"))
+        return Selection(
+            _compile(served, labels, fields), fields.exact("metadata.name"), fields.exact("metadata.namespace")
+        )
 
     def named(self, name: str) -> Selection:
         """Narrowed to one name, for a watch on a single object's URL."""

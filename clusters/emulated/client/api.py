@@ -89,9 +89,7 @@ class Api(Protocol):
         self, resource: Resource, name: str, namespace: str = "", options: Object | None = None
     ) -> Object: ...
 
-    async def delete_collection(
-        self, resource: Resource, namespace: str = "", options: Object | None = None
-    ) -> None:
+    async def delete_collection(self, resource: Resource, namespace: str = "", options: Object | None = None) -> None:
         """DELETE of everything in the collection."""
         ...
 

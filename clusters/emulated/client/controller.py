@@ -1,17 +1,17 @@
 """The frame of a controller: informers fill a queue of keys, workers reconcile one key at a time.
 
-    class ReplicaSetController(Controller):
-        name = "replicaset-controller"
+class ReplicaSetController(Controller):
+    name = "replicaset-controller"
 
-        def setup(self) -> None:
-            self.replica_sets = self.informer(REPLICA_SETS)
-            self.replica_sets.add_handler(self.enqueue, lambda _, new: self.enqueue(new))
+    def setup(self) -> None:
+        self.replica_sets = self.informer(REPLICA_SETS)
+        self.replica_sets.add_handler(self.enqueue, lambda _, new: self.enqueue(new))
 
-        async def reconcile(self, key: str) -> None:
-            replica_set = self.replica_sets.store.get(key)
-            if replica_set is None:
-                return  # Deleted while it waited in the queue.
-            ...
+    async def reconcile(self, key: str) -> None:
+        replica_set = self.replica_sets.store.get(key)
+        if replica_set is None:
+            return  # Deleted while it waited in the queue.
+        ...
 """
 
 from __future__ import annotations

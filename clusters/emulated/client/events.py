@@ -1,7 +1,7 @@
 """Events about objects, as `kubectl describe` shows them, sent without making anybody wait.
 
-    recorder = EventRecorder(api, "kubelet", host="node-1", clock=clock, randomness=randomness)
-    recorder.event(pod, "Normal", "Pulled", "Container image already present on machine")
+recorder = EventRecorder(api, "kubelet", host="node-1", clock=clock, randomness=randomness)
+recorder.event(pod, "Normal", "Pulled", "Container image already present on machine")
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ def reference_to(obj: Object, field_path: str = "") -> Object:
 
 
 class EventRecorder:
-    def __init__(
-        self, api: Api, component: str, host: str = "", *, clock: Clock, randomness: Randomness
-    ) -> None:
+    def __init__(self, api: Api, component: str, host: str = "", *, clock: Clock, randomness: Randomness) -> None:
         self._api = api
         self._component = component
         self._host = host

@@ -1,6 +1,6 @@
 """`Api` without sockets: the api-server's handler is called in the same loop, with the same chain as over HTTPS.
 
-    api = InProcessApi(plane.handler, identities.controller("deployment-controller"), "kube-controller-manager/…")
+api = InProcessApi(plane.handler, identities.controller("deployment-controller"), "kube-controller-manager/…")
 """
 
 from __future__ import annotations

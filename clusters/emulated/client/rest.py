@@ -121,22 +121,16 @@ class RestApi:
         target = _path(resource, namespace, name, subresource) + _query(query)
         return await self._object("PATCH", target, change, _PATCH_MEDIA[type])
 
-    async def delete(
-        self, resource: Resource, name: str, namespace: str = "", options: Object | None = None
-    ) -> Object:
+    async def delete(self, resource: Resource, name: str, namespace: str = "", options: Object | None = None) -> Object:
         return await self._object("DELETE", _path(resource, namespace, name), options)
 
-    async def delete_collection(
-        self, resource: Resource, namespace: str = "", options: Object | None = None
-    ) -> None:
+    async def delete_collection(self, resource: Resource, namespace: str = "", options: Object | None = None) -> None:
         await self._object("DELETE", _path(resource, namespace), options)
 
     async def document(self, path: str) -> Object:
         return await self._object("GET", path)
 
-    async def _object(
-        self, method: str, target: str, body: object = None, content_type: str = _JSON
-    ) -> dict[str, Any]:
+    async def _object(self, method: str, target: str, body: object = None, content_type: str = _JSON) -> dict[str, Any]:
         data = b"" if body is None else orjson.dumps(body)
         status, answer = await self.exchange(method, target, data, content_type if data else "")
         if status >= 400:

@@ -215,5 +215,3 @@ def _call_ended(expired: bool) -> BaseException:
     if expired:
         return VirtualTimeoutError(f"the call had not ended after {CALL_MAX_S:g} s of cluster time")
     return asyncio.CancelledError()
-
-

@@ -142,9 +142,7 @@ class CronJobController(Controller):
     async def _delete(self, round_: _Round, job: Object) -> bool:
         metadata = job["metadata"]
         try:
-            await self.api.delete(
-                JOBS, metadata["name"], metadata["namespace"], {"propagationPolicy": "Background"}
-            )
+            await self.api.delete(JOBS, metadata["name"], metadata["namespace"], {"propagationPolicy": "Background"})
         except ApiFailure as refused:
             self._report(round_, "Warning", "FailedDelete", f"Deleted job: {refused.message}")
             return False
@@ -225,9 +223,7 @@ class CronJobController(Controller):
         if due is None:
             return
         if missed > times.MISSED_MAX:
-            text = (
-                "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-            )
+            text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             self._report(round_, "Warning", "TooManyMissedTimes", text)
         deadline_s = spec.get("startingDeadlineSeconds")
         if deadline_s is not None and due + timedelta(seconds=deadline_s) < now:
@@ -324,4 +320,3 @@ def job_of(cron_job: Object, due: datetime) -> Object:
     if metadata.get("labels"):
         wanted["metadata"]["labels"] = dict(metadata["labels"])
     return wanted
-

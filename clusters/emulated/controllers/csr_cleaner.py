@@ -1,8 +1,8 @@
 """Deletes CertificateSigningRequests that nobody needs any more, once an hour.
 
-    issued, denied or failed         an hour later
-    certificate expired              at once
-    pending, or approved for nobody  a day later
+issued, denied or failed         an hour later
+certificate expired              at once
+pending, or approved for nobody  a day later
 """
 
 from __future__ import annotations

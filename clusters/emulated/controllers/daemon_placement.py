@@ -57,9 +57,7 @@ def should_run(daemon_set: Object, node: Object) -> tuple[bool, bool]:
     if spec.get("nodeName") not in (None, "", name) or not _affinity_matches(spec, node):
         return False, False
     tolerations = daemon_tolerations(spec)
-    untolerated = [
-        taint["effect"] for taint in node["spec"].get("taints") or () if not tolerates(tolerations, taint)
-    ]
+    untolerated = [taint["effect"] for taint in node["spec"].get("taints") or () if not tolerates(tolerations, taint)]
     if "NoExecute" in untolerated:
         return False, False
     return ("NoSchedule" not in untolerated), True

@@ -232,9 +232,7 @@ class DaemonSetController(Controller):
         strategy = seen.daemon_set["spec"]["updateStrategy"].get("type")
         if strategy == "RollingUpdate" and self.expectations.satisfied(key):
             seen.by_node = await self._pods_by_node(seen.daemon_set, matches)
-            fits = {
-                node["metadata"]["name"]: placement.should_run(seen.daemon_set, node)[0] for node in seen.nodes
-            }
+            fits = {node["metadata"]["name"]: placement.should_run(seen.daemon_set, node)[0] for node in seen.nodes}
             await self._carry_out(
                 key, seen, rolling_update(seen.daemon_set, fits, seen.by_node, seen.hash, self.clock.now_s())
             )
@@ -265,9 +263,7 @@ class DaemonSetController(Controller):
         former = [pod for pod in running if pod not in new]
         changes.delete += [pod["metadata"]["name"] for pod in (*new[1:], *former[1:])]
         min_ready_s = seen.daemon_set["spec"].get("minReadySeconds") or 0
-        if new and former and (
-            not is_ready(former[0]) or is_available(new[0], min_ready_s, self.clock.now_s())
-        ):
+        if new and former and (not is_ready(former[0]) or is_available(new[0], min_ready_s, self.clock.now_s())):
             changes.delete.append(former[0]["metadata"]["name"])
 
     def _is_finished(self, daemon_set: Object, node: str, pod: Object, changes: Changes) -> bool:
@@ -445,4 +441,3 @@ class DaemonSetController(Controller):
         for each in dead[:surplus]:
             metadata = each["metadata"]
             await self.api.delete(CONTROLLER_REVISIONS, metadata["name"], metadata["namespace"])
-

@@ -436,9 +436,7 @@ class DeploymentController(Controller):
     def _old_pods_run(self, d: Object, new: Object | None, old: Objects) -> bool:
         if rollout.actual(old) > 0:
             return True
-        return any(
-            not is_terminal(pod) for each in old for pod in self.pods.store.owned_by(each["metadata"]["uid"])
-        )
+        return any(not is_terminal(pod) for each in old for pod in self.pods.store.owned_by(each["metadata"]["uid"]))
 
     # Rollback by annotation, of clients of extensions/v1beta1
 

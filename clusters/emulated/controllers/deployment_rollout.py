@@ -22,9 +22,7 @@ MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
 ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 HASH_LABEL: Final = "pod-template-hash"
-_NOT_COPIED: Final = frozenset(
-    (LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO)
-)
+_NOT_COPIED: Final = frozenset((LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO))
 _NO_LIMIT: Final = (1 << 31) - 1
 _HISTORY_CHARACTERS_MAX: Final = 2000
 
@@ -297,9 +295,7 @@ def is_progressing(d: Object, status: Object) -> bool:
     def old(each: Object) -> int:
         return (each.get("replicas") or 0) - (each.get("updatedReplicas") or 0)
 
-    return (
-        grew("updatedReplicas") or old(status) < old(before) or grew("readyReplicas") or grew("availableReplicas")
-    )
+    return grew("updatedReplicas") or old(status) < old(before) or grew("readyReplicas") or grew("availableReplicas")
 
 
 def deadline_s(d: Object, progressing: Object) -> float:

@@ -237,9 +237,7 @@ class DisruptionController(Controller):
             return
 
 
-def status_of(
-    budget: Object, expected: Expected, healthy: int, disrupted: dict[str, str], now: str
-) -> Object | None:
+def status_of(budget: Object, expected: Expected, healthy: int, disrupted: dict[str, str], now: str) -> Object | None:
     """The budget's status; None when it is so already."""
     before = budget.get("status") or {}
     allowed = healthy - expected.healthy

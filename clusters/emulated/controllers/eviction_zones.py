@@ -1,9 +1,9 @@
 """How fast nodes of a zone may get the taint that evicts their Pods.
 
-    zone is Normal                   one node every 10 s
-    PartialDisruption (≥ 55 %, > 2)  one every 100 s in zones of more than 50 nodes, none in smaller ones
-    FullDisruption of one zone       one every 10 s
-    FullDisruption of all zones      none: probably the one who judges is cut off
+zone is Normal                   one node every 10 s
+PartialDisruption (≥ 55 %, > 2)  one every 100 s in zones of more than 50 nodes, none in smaller ones
+FullDisruption of one zone       one every 10 s
+FullDisruption of all zones      none: probably the one who judges is cut off
 """
 
 from __future__ import annotations

@@ -264,8 +264,7 @@ class JobController(Controller):
             elif managed:
                 resumed_or_suspended = self._note_suspension(round_)
         changed = resumed_or_suspended or any(
-            status.get(name) != value
-            for name, value in (("ready", round_.ready), ("terminating", round_.terminating))
+            status.get(name) != value for name, value in (("ready", round_.ready), ("terminating", round_.terminating))
         )
         changed |= active != (status.get("active") or 0)
         status.update(active=active, ready=round_.ready, terminating=round_.terminating)
@@ -381,9 +380,7 @@ class JobController(Controller):
         problems = [each for each in outcomes if each is not None]
         deleted = len(pods) - len(problems)
         round_.terminating += deleted
-        round_.ready -= sum(
-            is_ready(pod) for pod, outcome in zip(pods, outcomes, strict=True) if outcome is None
-        )
+        round_.ready -= sum(is_ready(pod) for pod, outcome in zip(pods, outcomes, strict=True) if outcome is None)
         return len(round_.active) - deleted, problems[0] if problems else None
 
     async def _delete_active(self, round_: Round) -> tuple[int, ApiFailure | None]:

@@ -1,8 +1,8 @@
 """Completion indexes of Indexed Jobs: sets of numbers as Kubernetes writes them, and who has which.
 
-    >>> indexes = Indexes.parse("0-2,5", completions=10)
-    >>> indexes.total, 5 in indexes, str(indexes.with_all([3, 6]))
-    (4, True, '0-3,5,6')
+>>> indexes = Indexes.parse("0-2,5", completions=10)
+>>> indexes.total, 5 in indexes, str(indexes.with_all([3, 6]))
+(4, True, '0-3,5,6')
 """
 
 from __future__ import annotations

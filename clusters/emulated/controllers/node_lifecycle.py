@@ -234,5 +234,3 @@ class NodeLifecycleController(Controller):
                     await self._set_taints(node, taints)
         if wait_s is not None:
             self.enqueue_after(_ZONE + zone, wait_s)
-
-

@@ -1,7 +1,7 @@
 """A controller that looks at caches older than its own writes repeats itself; this tells when they are.
 
-    writes.wrote("shop/db", pods, created)
-    writes.check("shop/db")         # raises StaleCacheError until the informer of Pods has come that far
+writes.wrote("shop/db", pods, created)
+writes.check("shop/db")         # raises StaleCacheError until the informer of Pods has come that far
 """
 
 from __future__ import annotations

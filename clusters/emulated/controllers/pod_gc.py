@@ -1,9 +1,9 @@
 """Collects Pods that nobody else will end, every 20 seconds.
 
-    finished Pods beyond 12,500           the oldest go, evicted ones first
-    being deleted, node out of service    go at once
-    node gone for at least 40 s           go, marked as disrupted
-    being deleted and never scheduled     go at once
+finished Pods beyond 12,500           the oldest go, evicted ones first
+being deleted, node out of service    go at once
+node gone for at least 40 s           go, marked as disrupted
+being deleted and never scheduled     go at once
 """
 
 from __future__ import annotations

@@ -75,9 +75,7 @@ def is_available(pod: Object, min_ready_s: int, now_s: float) -> bool:
 def next_availability_s(pods: Iterable[Object], min_ready_s: int, now_s: float) -> float | None:
     """How long until the next of these ready Pods becomes available; None if none is on its way."""
     waits = [
-        wait_s
-        for pod in pods
-        if (since_s := ready_since_s(pod)) and (wait_s := since_s + min_ready_s - now_s) > 0
+        wait_s for pod in pods if (since_s := ready_since_s(pod)) and (wait_s := since_s + min_ready_s - now_s) > 0
     ]
     return min(waits) if waits and min_ready_s > 0 else None
 

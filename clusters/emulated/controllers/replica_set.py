@@ -160,9 +160,7 @@ class ReplicaSetController(Controller):
         if in_sync and "deletionTimestamp" not in metadata:
             failure = await self._manage(key, replica_set, active)
         now_s = self.clock.now_s()
-        status = new_status(
-            replica_set, active, len(terminating) if self.counts_terminating else None, failure, now_s
-        )
+        status = new_status(replica_set, active, len(terminating) if self.counts_terminating else None, failure, now_s)
         await self._write_status(key, replica_set, status)
         if failure is not None:
             raise failure
@@ -195,9 +193,7 @@ class ReplicaSetController(Controller):
             self.expectations.lower(key, count - created, 0)  # Never tried, or refused: they will not be seen.
         return failure
 
-    async def _delete(
-        self, key: str, replica_set: Object, active: list[Object], count: int
-    ) -> ApiFailure | None:
+    async def _delete(self, key: str, replica_set: Object, active: list[Object], count: int) -> ApiFailure | None:
         doomed = active[:count]
         if count < len(active):
             doomed = deletion_order(active, self.clock.now_s(), self._crowding(replica_set))[:count]
@@ -231,9 +227,7 @@ class ReplicaSetController(Controller):
         metadata = replica_set["metadata"]
         for tries in range(1, _STATUS_TRIES + 1):
             try:
-                stored = await self.api.update(
-                    self.resource, {**replica_set, "status": status}, subresource="status"
-                )
+                stored = await self.api.update(self.resource, {**replica_set, "status": status}, subresource="status")
             except ApiFailure:
                 if tries == _STATUS_TRIES:
                     raise

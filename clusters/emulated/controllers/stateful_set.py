@@ -196,9 +196,7 @@ class StatefulSetController(Controller):
         key = key_of(stateful_set)
         for tries in range(1, _STATUS_TRIES + 1):
             try:
-                stored = await self.api.update(
-                    STATEFUL_SETS, {**stateful_set, "status": status}, subresource="status"
-                )
+                stored = await self.api.update(STATEFUL_SETS, {**stateful_set, "status": status}, subresource="status")
             except Conflict:
                 cached = self.sets.store.get(key)
                 if tries == _STATUS_TRIES or cached is None or cached is stateful_set:

@@ -1,9 +1,9 @@
 """Deletes Pods from nodes whose NoExecute taints they do not tolerate, at once or after tolerationSeconds.
 
-    tainted, not tolerated          Marking for deletion, deleted
-    tainted, tolerated for 10 s     due in 10 s; what changes meanwhile does not move that moment …
-    … and the taint goes            Cancelling deletion
-    … and nothing happens           Marking for deletion, deleted
+tainted, not tolerated          Marking for deletion, deleted
+tainted, tolerated for 10 s     due in 10 s; what changes meanwhile does not move that moment …
+… and the taint goes            Cancelling deletion
+… and nothing happens           Marking for deletion, deleted
 """
 
 from __future__ import annotations

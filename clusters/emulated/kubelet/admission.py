@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 SAFE_SYSCTLS: Final = frozenset(
     {
-        "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
+        "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",  # noqa: E501
         "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
         "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",
         "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
@@ -61,7 +61,8 @@ def _pressure(pod: Object, facts: NodeFacts) -> Rejection | None:
     if facts.pressures == {"memory"} and pod_amounts(pod, "requests"):
         return None
     if facts.pressures == {"memory"} and any(
-        toleration.get("key") == "node.kubernetes.io/memory-pressure" for toleration in pod["spec"].get("tolerations") or ()
+        toleration.get("key") == "node.kubernetes.io/memory-pressure"
+        for toleration in pod["spec"].get("tolerations") or ()
     ):
         return None
     kinds = {"memory": "MemoryPressure", "disk": "DiskPressure", "pid": "PIDPressure"}
@@ -146,7 +147,7 @@ def _resources(pod: Object, facts: NodeFacts) -> Rejection | None:
         return _insufficient("pods", 1, len(facts.pods), allocatable["pods"].value())
     wanted = pod_amounts(pod, "requests")
     names = [name for name in ("cpu", "memory", "ephemeral-storage") if name in wanted]
-    names += [name for name in wanted if name not in names and name in allocatable]
+    names += [name for name in wanted if name not in names and name in allocatable]  # type: ignore[misc]
     for name in names:
         used = [each.get(name) for each in facts.requests]
         in_milli = name == "cpu"

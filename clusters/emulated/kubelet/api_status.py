@@ -34,7 +34,12 @@ def generate(pod: Object, state: PodState, old: Object, is_terminal: bool, input
     spec, api_status = pod["spec"], pod.get("status") or {}
     regular = container_statuses(pod, state, spec["containers"], old.get("containerStatuses") or (), inputs.reason_of)
     inits = container_statuses(
-        pod, state, spec.get("initContainers") or (), old.get("initContainerStatuses") or (), inputs.reason_of, init=True
+        pod,
+        state,
+        spec.get("initContainers") or (),
+        old.get("initContainerStatuses") or (),
+        inputs.reason_of,
+        init=True,
     )
     ephemeral = container_statuses(
         pod, state, spec.get("ephemeralContainers") or (), old.get("ephemeralContainerStatuses") or (), inputs.reason_of

@@ -43,9 +43,7 @@ class StartFailed(Exception):
 
 
 class Recorder(Protocol):
-    def event(
-        self, obj_or_ref: Object, type: str, reason: str, message: str, *, field_path: str = ""
-    ) -> None: ...
+    def event(self, obj_or_ref: Object, type: str, reason: str, message: str, *, field_path: str = "") -> None: ...
 
 
 class NodeView(Protocol):
@@ -90,7 +88,13 @@ class ContainerLifecycle:
     # Starting
 
     async def start(
-        self, pod: Object, sandbox: Sandbox, container: Object, state: PodState, ips: tuple[str, ...], secrets: Sequence[Object]
+        self,
+        pod: Object,
+        sandbox: Sandbox,
+        container: Object,
+        state: PodState,
+        ips: tuple[str, ...],
+        secrets: Sequence[Object],
     ) -> None:
         """Raises `StartFailed`."""
 
@@ -143,7 +147,7 @@ class ContainerLifecycle:
         files = {
             "/etc/hostname": pod["metadata"]["name"] + "\n",
             "/etc/hosts": f"127.0.0.1\tlocalhost\n{ips[0] if ips else '127.0.0.1'}\t{pod['metadata']['name']}\n",
-            "/etc/resolv.conf": f"search {pod['metadata']['namespace']}.svc.cluster.local svc.cluster.local cluster.local\n"
+            "/etc/resolv.conf": f"search {pod['metadata']['namespace']}.svc.cluster.local svc.cluster.local cluster.local\n"  # noqa: E501
             "nameserver 10.96.0.10\noptions ndots:5\n",
             **self._volumes.files(pod, container),
         }
@@ -188,7 +192,7 @@ class ContainerLifecycle:
         await self._runtime.stop_container(container_id.removeprefix("containerd://"), max(left_s, GRACE_MIN_S))
 
     async def _pre_stop(self, pod: Object, container: Object, container_id: str, grace_s: int) -> int:
-        """Waits for the hook, at most the whole grace period; the hook itself goes on. Returns the whole seconds used."""
+        """Waits for the hook, at most the whole grace period; the hook itself goes on. Returns the whole seconds used."""  # noqa: E501
         began_s = self._clock.monotonic_s()
 
         async def run() -> None:
@@ -201,7 +205,7 @@ class ContainerLifecycle:
         self._hook_tasks.add(hook)
         hook.add_done_callback(self._hook_tasks.discard)
         late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = self._clock.call_later(grace_s, lambda: late.done() or late.set_result(None))
+        timer = self._clock.call_later(grace_s, lambda: late.done() or late.set_result(None))  # type: ignore[arg-type, func-returns-value]
         try:
             await asyncio.wait((hook, late), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -219,7 +223,9 @@ class ContainerLifecycle:
                     pod, container.id, container.name, grace_s=grace_s, turn=ordering.turn_of(container.name)
                 )
             except CriError as error:
-                errors.append(f'failed to "KillContainer" for "{container.name}" with KillContainerError: {quote(str(error))}')
+                errors.append(
+                    f'failed to "KillContainer" for "{container.name}" with KillContainerError: {quote(str(error))}'
+                )
             finally:
                 ordering.ended(container.name)
 
@@ -257,7 +263,7 @@ class _Ordering:
         async def turn(grace_s: float) -> int:
             began_s = self._clock.monotonic_s()
             late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            timer = self._clock.call_later(grace_s, lambda: late.done() or late.set_result(None))
+            timer = self._clock.call_later(grace_s, lambda: late.done() or late.set_result(None))  # type: ignore[arg-type, func-returns-value]
             ends = asyncio.gather(*awaited)
             try:
                 await asyncio.wait((ends, late), return_when=asyncio.FIRST_COMPLETED)
@@ -293,4 +299,3 @@ def _verify_non_root(pod: Object, container: Object) -> None:
     image = container.get("image", "")
     if user is None and _USERS.get(short_name(image), 65532 if "nonroot" in image else 0) == 0:
         raise UnusableEnvironmentError(f"container has runAsNonRoot and image will run as root {where}")
-

@@ -52,7 +52,9 @@ def container_id_for_logs(pod: Object, status: Object, name: str, previous: bool
     raise errors.bad_request(f'container "{name}" in pod "{pod_name}" is waiting to start: {reason}')
 
 
-def log_stream(runtime: Runtime, clock: Clock, container: Container, options: LogOptions) -> Callable[[StreamWriter], Any]:
+def log_stream(
+    runtime: Runtime, clock: Clock, container: Container, options: LogOptions
+) -> Callable[[StreamWriter], Any]:
     """Writes the lines; with `follow`, goes on until the container ends or the client goes."""
 
     async def stream(writer: StreamWriter) -> None:

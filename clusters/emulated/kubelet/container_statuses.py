@@ -18,7 +18,13 @@ LOST: Final = "ContainerStatusUnknown"
 
 
 def container_statuses(
-    pod: Object, state: PodState, containers: Sequence[Object], old: Sequence[Object], reason_of: Reason, *, init: bool = False
+    pod: Object,
+    state: PodState,
+    containers: Sequence[Object],
+    old: Sequence[Object],
+    reason_of: Reason,
+    *,
+    init: bool = False,
 ) -> list[Object]:
     waiting = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
     old_by_name = {status["name"]: status for status in old}
@@ -107,7 +113,7 @@ def _without_runtime(pod: Object, container: Object, old: Object | None, waiting
         "lastState": {},
         "ready": False,
         "restartCount": 0,
-        "image": container["image"] if "image" in container else "",
+        "image": container.get("image", ""),
         "imageID": "",
         "started": False,
     }

@@ -27,7 +27,9 @@ class EnvironmentInputs:
     services: Sequence[Object]
 
 
-async def environment(pod: Object, container: Object, references: References, inputs: EnvironmentInputs) -> dict[str, str]:
+async def environment(
+    pod: Object, container: Object, references: References, inputs: EnvironmentInputs
+) -> dict[str, str]:
     """Raises `UnusableEnvironmentError`."""
     namespace = pod["metadata"]["namespace"]
     links = service_variables(namespace, inputs.services, pod["spec"].get("enableServiceLinks", True))
@@ -65,7 +67,12 @@ async def _source(namespace: str, source: Object, references: References) -> dic
 
 
 async def _value(
-    pod: Object, container: Object, variable: Object, references: References, inputs: EnvironmentInputs, known: dict[str, str]
+    pod: Object,
+    container: Object,
+    variable: Object,
+    references: References,
+    inputs: EnvironmentInputs,
+    known: dict[str, str],
 ) -> str | None:
     if variable.get("value"):
         return expand(variable["value"], known)
@@ -121,5 +128,10 @@ def service_variables(namespace: str, services: Iterable[Object], links: bool) -
             if index == 0:
                 found[f"{prefix}_PORT"] = url
             one = f"{prefix}_PORT_{port['port']}_{protocol.upper()}"
-            found |= {one: url, f"{one}_PROTO": protocol.lower(), f"{one}_PORT": str(port["port"]), f"{one}_ADDR": address}
+            found |= {
+                one: url,
+                f"{one}_PROTO": protocol.lower(),
+                f"{one}_PORT": str(port["port"]),
+                f"{one}_ADDR": address,
+            }
     return found

@@ -1,7 +1,7 @@
 """`$(NAME)` in commands, arguments and environment values, as Kubernetes expands it.
 
-    "$(HOST):80"   the value of HOST, or the text itself when there is none
-    "$$(HOST)"     the text $(HOST); every `$$` becomes `$`
+"$(HOST):80"   the value of HOST, or the text itself when there is none
+"$$(HOST)"     the text $(HOST); every `$$` becomes `$`
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
             index += 2
         elif following == "(" and (end := text.find(")", index + 2)) >= 0:
             name = text[index + 2 : end]
-            out.append(values[name] if name in values else f"$({name})")
+            out.append(values.get(name, f"$({name})"))
             index = end + 1
         else:
             out.append("$" + following)

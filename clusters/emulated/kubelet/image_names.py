@@ -1,4 +1,4 @@
-"""Image references as Kubernetes and containerd read them: defaults, tags, digests, and what is wrong with a bad one."""
+"""Image references as Kubernetes and containerd read them: defaults, tags, digests, and what is wrong with a bad one."""  # noqa: E501
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ class ImageName:
 def parse(image: str) -> ImageName:
     """The full name of what a Pod calls `image`; the tag defaults to `latest`."""
     if _HEX64.match(image):
-        raise InvalidImageNameError(
-            f"invalid repository name ({image}), cannot specify 64-byte hexadecimal strings"
-        )
+        raise InvalidImageNameError(f"invalid repository name ({image}), cannot specify 64-byte hexadecimal strings")
     host, rest = _split_host(image)
     _check_case(rest)
     match = _REFERENCE.match(f"{host}/{rest}")

@@ -55,7 +55,9 @@ class ImagePulls:
         try:
             name = parse(image)
         except InvalidImageNameError as error:
-            message = f"Failed to apply default image tag {quote(image)}: couldn't parse image name {quote(image)}: {error}"
+            message = (
+                f"Failed to apply default image tag {quote(image)}: couldn't parse image name {quote(image)}: {error}"
+            )
             event("Warning", "InspectFailed", message)
             raise ImageError("InvalidImageName", message) from error
         credentials = credentials_for(name.repository, secrets)
@@ -109,7 +111,7 @@ class ImagePulls:
         if fault is not None:
             raise PullError(*fault)
         errors: list[PullError] = []
-        for credential in credentials or [None]:
+        for credential in credentials or [None]:  # type: ignore[list-item]
             try:
                 return self._images.pulled(name, await self._registry.pull(name, credential), credential)
             except PullError as error:

@@ -52,7 +52,9 @@ class ImageStore:
     def pulled(self, name: ImageName, image: PulledImage, credential: Credential | None) -> StoredImage:
         known = self._images.get(name.reference)
         readers = None if known is None or known.image.digest != image.digest else known.readers
-        if credential is None or (known is not None and known.readers is None and readers is None and known.image == image):
+        if credential is None or (
+            known is not None and known.readers is None and readers is None and known.image == image
+        ):
             readers = None
         else:
             readers = {*(readers or ()), credential}

@@ -372,7 +372,9 @@ class Kubelet:
 
 
 def _only_status_changed(before: Object, after: Object) -> bool:
-    return before["spec"] == after["spec"] and _without_versions(before["metadata"]) == _without_versions(after["metadata"])
+    return before["spec"] == after["spec"] and _without_versions(before["metadata"]) == _without_versions(
+        after["metadata"]
+    )
 
 
 def _without_versions(metadata: Object) -> Object:

@@ -86,7 +86,9 @@ class Machine:
         self.cni.condition_changed = self.told
 
     @classmethod
-    def of(cls, options: NodeOptions, clock: Clock, randomness: Randomness, registry: Registry | None = None) -> Machine:
+    def of(
+        cls, options: NodeOptions, clock: Clock, randomness: Randomness, registry: Registry | None = None
+    ) -> Machine:
         return cls(clock, randomness, options.cidr, registry)
 
     def preload(self, *images: str) -> None:
@@ -97,7 +99,7 @@ class Machine:
     # Levers
 
     def pressure(self, signal: str, available: str = "", threshold: str = "") -> Lever:
-        """`memory.available`, `nodefs.available`, `nodefs.inodesFree`, `imagefs.available`, `pid.available` run short."""
+        """`memory.available`, `nodefs.available`, `nodefs.inodesFree`, `imagefs.available`, `pid.available` run short."""  # noqa: E501
         return self.faults.pull("pressure", (signal, available, threshold), changed=self.told)
 
     def told(self) -> None:

@@ -115,7 +115,9 @@ def node_images(images: Iterable[StoredImage]) -> list[Object]:
     """The largest first, at most fifty."""
     shown = [
         {
-            "names": [stored.shown] if stored.preloaded else [f"{stored.name.repository}@{stored.image.digest}", stored.shown],
+            "names": [stored.shown]
+            if stored.preloaded
+            else [f"{stored.name.repository}@{stored.image.digest}", stored.shown],
             "sizeBytes": stored.image.size,
         }
         for stored in images

@@ -43,9 +43,7 @@ def node_names(count: int) -> list[str]:
 
 
 class Nodes:
-    def __init__(
-        self, clock: Clock, randomness: Randomness, version: str, registry: Registry | None = None
-    ) -> None:
+    def __init__(self, clock: Clock, randomness: Randomness, version: str, registry: Registry | None = None) -> None:
         self._clock = clock
         self._randomness = randomness
         self._version = version
@@ -100,7 +98,7 @@ class Nodes:
         container_id = container_id_for_logs(pod, status, container, options.previous)
         found = kubelet.machine.runtime.container(container_id)
         if found is None:
-            raise errors.bad_request(f'unable to retrieve container logs for {container_id}')
+            raise errors.bad_request(f"unable to retrieve container logs for {container_id}")
         return log_stream(kubelet.machine.runtime, self._clock, found, options)
 
     async def exec(

@@ -135,7 +135,12 @@ class PodLifecycleEvents:
         events |= {each.id: each.state for each in state.containers if each.state in (RUNNING, EXITED)}
         known = self._seen.get(uid)
         before = known.events if known is not None else {}
-        if not state.ips and known is not None and known.state.ips and not any(each[1] == READY for each in state.sandboxes):
+        if (
+            not state.ips
+            and known is not None
+            and known.state.ips
+            and not any(each[1] == READY for each in state.sandboxes)
+        ):
             state = PodState(known.state.ips, state.sandboxes, state.containers)
         self._seen[uid] = _Seen(state, mark, events)
         # Containers first, the youngest of them first, then sandboxes: the order in which a relist reports.

@@ -1,10 +1,10 @@
 """What a sync of a Pod has to do, decided from the Pod's spec and from what the runtime has of it. Pure.
 
-    no sandbox                       create one, start the first init container, or all containers
-    an init container failed         start it again, or give up the Pod (restartPolicy Never)
-    a container ended                start it again, if its policy says so
-    a probe failed                   kill the container, and start it again
-    nothing left to run              kill the Pod
+no sandbox                       create one, start the first init container, or all containers
+an init container failed         start it again, or give up the Pod (restartPolicy Never)
+a container ended                start it again, if its policy says so
+a probe failed                   kill the container, and start it again
+nothing left to run              kill the Pod
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from clusters.emulated.kubelet.pod_actions import sandbox_changed
 from clusters.emulated.kubelet.cri import PodState
+from clusters.emulated.kubelet.pod_actions import sandbox_changed
 from clusters.emulated.kubelet.restarts import is_sidecar
 from clusters.kube.gostring import quote
 
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 READY_TO_START: Final = "PodReadyToStartContainers"
 KUBELETS_OWN: Final = (
-    READY_TO_START, "Initialized", "Ready", "ContainersReady", "PodScheduled", "PodResizePending", "PodResizeInProgress",
+    READY_TO_START, "Initialized", "Ready", "ContainersReady", "PodScheduled", "PodResizePending", "PodResizeInProgress",  # noqa: E501
     "AllContainersRestarting",
 )  # fmt: skip
 
@@ -33,7 +33,9 @@ def condition(
     return made
 
 
-def pod_conditions(pod: Object, state: PodState, statuses: Sequence[Object], phase: str, others: Sequence[Object]) -> list[Object]:
+def pod_conditions(
+    pod: Object, state: PodState, statuses: Sequence[Object], phase: str, others: Sequence[Object]
+) -> list[Object]:
     """`others` are the conditions of other owners, which readiness gates look at."""
     generation = pod["metadata"].get("generation", 0)
     needed, _, _ = sandbox_changed(pod, state)
@@ -76,7 +78,9 @@ def _any_regular_started(pod: Object, by_name: dict[str, Object]) -> bool:
     return False
 
 
-def containers_ready_condition(pod: Object, statuses: Sequence[Object], phase: str, kind: str = "ContainersReady") -> Object:
+def containers_ready_condition(
+    pod: Object, statuses: Sequence[Object], phase: str, kind: str = "ContainersReady"
+) -> Object:
     generation = pod["metadata"].get("generation", 0)
     by_name = {status["name"]: status for status in statuses}
     unknown, unready = [], []

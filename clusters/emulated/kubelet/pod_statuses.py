@@ -189,7 +189,7 @@ class PodStatuses:
                     log.debug("pod %s is gone; its status is not wanted any more", uid)
                 except ApiFailure as failed:
                     log.warning("status of pod %s not sent: %s", uid, failed.message)
-                    self._clock.call_later(RETRY_S, lambda uid=uid: self._retry(uid))
+                    self._clock.call_later(RETRY_S, lambda uid=uid: self._retry(uid))  # type: ignore[misc]
 
     def _retry(self, uid: str) -> None:
         if uid in self._reported:

@@ -1,8 +1,8 @@
 """One sync of a Pod: towards what its spec wants, towards its end, and after its end.
 
-    sync                 report the status, mount volumes, then sandbox and containers as `compute_pod_actions` says
-    sync_terminating     report, stop every container, report how they ended
-    sync_terminated      report, unmount, and say that nothing of the Pod is left
+sync                 report the status, mount volumes, then sandbox and containers as `compute_pod_actions` says
+sync_terminating     report, stop every container, report how they ended
+sync_terminated      report, unmount, and say that nothing of the Pod is left
 """
 
 from __future__ import annotations
@@ -224,7 +224,9 @@ class PodSync:
         try:
             found = await self._api.get(RUNTIME_CLASSES, name)
         except NotFound:
-            raise _HandlerError(f'failed to get RuntimeClass {name}: runtimeclasses.node.k8s.io "{name}" not found') from None
+            raise _HandlerError(
+                f'failed to get RuntimeClass {name}: runtimeclasses.node.k8s.io "{name}" not found'
+            ) from None
         except ApiFailure as failed:
             raise _HandlerError(f"failed to get RuntimeClass {name}: {failed.message}") from failed
         return str(found.get("handler", ""))

@@ -128,7 +128,9 @@ class PodWorkers:
         self._terminate(worker)
         self._wake(worker)
 
-    async def kill(self, pod: Object, grace_s: int | None, override: Callable[[Object], None] | None, evict: bool) -> None:
+    async def kill(
+        self, pod: Object, grace_s: int | None, override: Callable[[Object], None] | None, evict: bool
+    ) -> None:
         """Ends a Pod from within (eviction, shutdown); returns when its containers have ended."""
         worker = self._workers.get(pod["metadata"]["uid"])
         if worker is None or worker.terminated or worker.finished:

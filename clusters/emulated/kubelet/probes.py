@@ -1,8 +1,8 @@
 """Probes: a worker per container and kind, ticking from the moment the Pod is there, and the results they keep.
 
-    startup     until it succeeds the others wait; its failure kills the container
-    readiness   its result is the container's readiness; a status that is generated asks for one at once
-    liveness    its failure kills the container; then it holds until there is a new one
+startup     until it succeeds the others wait; its failure kills the container
+readiness   its result is the container's readiness; a status that is generated asks for one at once
+liveness    its failure kills the container; then it holds until there is a new one
 """
 
 from __future__ import annotations

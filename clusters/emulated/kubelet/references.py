@@ -32,7 +32,9 @@ class References:
         except NotFound:
             raise MissingReferenceError(f'configmap "{name}" not found') from None
         except ApiFailure:
-            raise UnusableReferenceError("failed to sync configmap cache: timed out waiting for the condition") from None
+            raise UnusableReferenceError(
+                "failed to sync configmap cache: timed out waiting for the condition"
+            ) from None
         return {**(found.get("data") or {}), **_decoded(found.get("binaryData"))}
 
     async def secret(self, namespace: str, name: str) -> Object:

@@ -1,10 +1,10 @@
 """Where images come from: the contract, and the registry that has everything unless told otherwise.
 
-    registry = MemoryRegistry()
-    registry.private("registry.test/team", "user", "password")      401 without these credentials
-    with registry.answer(404, "nginx:1.99") as lever: …             this image is not there
-    with registry.unreachable("docker.io"): …                       nobody listens
-    with registry.slow(30): …                                       every pull takes so long
+registry = MemoryRegistry()
+registry.private("registry.test/team", "user", "password")      401 without these credentials
+with registry.answer(404, "nginx:1.99") as lever: …             this image is not there
+with registry.unreachable("docker.io"): …                       nobody listens
+with registry.slow(30): …                                       every pull takes so long
 """
 
 from __future__ import annotations

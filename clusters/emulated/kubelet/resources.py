@@ -58,7 +58,9 @@ def pod_resources(pod: Object, running: bool) -> Object:
         cgroup = {"cpu", "memory"}
         declared = (pod["spec"].get("resources") or {}).get("requests") or {}
         requests = {name: value for name, value in requests.items() if name in cgroup or name in declared}
-        everywhere = all("memory" in ((each.get("resources") or {}).get("limits") or {}) for each in pod["spec"]["containers"])
+        everywhere = all(
+            "memory" in ((each.get("resources") or {}).get("limits") or {}) for each in pod["spec"]["containers"]
+        )
         memory = limits.get("memory") if everywhere else None
         limits = {name: value for name, value in limits.items() if name == "cpu"}
         limits["memory"] = memory or UNLIMITED_MEMORY

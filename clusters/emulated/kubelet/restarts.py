@@ -20,7 +20,7 @@ def should_restart(container: Object, pod_spec: Object, exit_code: int) -> bool:
         wanted = rule.get("exitCodes") or {}
         values = wanted.get("values") or ()
         if (exit_code in values) == (wanted.get("operator") == "In"):
-            return rule.get("action") == "Restart"
+            return rule.get("action") == "Restart"  # type: ignore[no-any-return]
     policy = container.get("restartPolicy") or pod_spec.get("restartPolicy") or "Always"
     return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
@@ -40,4 +40,4 @@ def should_be_restarted(container: Object, pod: Object, state: PodState) -> bool
 
 
 def restarts_on_failure(pod: Object) -> bool:
-    return pod["spec"].get("restartPolicy") != "Never"
+    return pod["spec"].get("restartPolicy") != "Never"  # type: ignore[no-any-return]

@@ -40,10 +40,11 @@ Object = dict[str, Any]
 
 SOCKET: Final = "/run/containerd/containerd.sock"
 NOT_LISTENING: Final = (
-    'connection error: desc = "transport: Error while dialing: dial unix '
-    f'{SOCKET}: connect: no such file or directory"'
+    f'connection error: desc = "transport: Error while dialing: dial unix {SOCKET}: connect: no such file or directory"'
 )
-_TASK: Final = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "
+_TASK: Final = (
+    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "
+)
 _PROCESS: Final = _TASK + "unable to start container process: "
 LOG_TAIL_BYTES: Final = 2048
 LOG_TAIL_LINES: Final = 80
@@ -121,7 +122,7 @@ class Runtime:
             for running in [each for each in self._containers.values() if each.state == RUNNING]:
                 if container in running.name and lever[0]._pulled:
                     lever[0].fired += 1
-                    running.box.later(after_s, lambda box=running.box: box.exit(code, name == "oom"))
+                    running.box.later(after_s, lambda box=running.box: box.exit(code, name == "oom"))  # type: ignore[misc]
 
         lever.append(self._faults.pull(name, (code, after_s), lambda each: container in each, changed=changed))
         return lever[0]
@@ -221,7 +222,7 @@ class Runtime:
             qos = (pod.get("status") or {}).get("qosClass", "Burstable").lower()
             path = f"/sys/fs/cgroup/memory/kubepods/{'' if qos == 'guaranteed' else qos + '/'}pod{sandbox.pod_uid}"
             raise CriError(
-                f"{_PROCESS}unable to apply cgroup configuration: mkdir {path}/{sandbox.id}: cannot allocate memory: unknown"
+                f"{_PROCESS}unable to apply cgroup configuration: mkdir {path}/{sandbox.id}: cannot allocate memory: unknown"  # noqa: E501
             )
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
@@ -315,7 +316,7 @@ class Runtime:
             struck = self._faults.match(name, container.name)
             if struck is not None:
                 code, after_s = struck
-                container.box.later(after_s, lambda: container.box.exit(code, name == "oom"))
+                container.box.later(after_s, lambda: container.box.exit(code, name == "oom"))  # noqa: B023
                 return
         if program is not None:
             program.start(container.box, container.attempt)
@@ -338,7 +339,10 @@ class Runtime:
             if program.start_error:
                 raise image_programs.StartError(program.start_error)
             return
-        for path in (container.box.working_directory, *(each["mountPath"] for each in container.spec.get("volumeMounts") or ())):
+        for path in (
+            container.box.working_directory,
+            *(each["mountPath"] for each in container.spec.get("volumeMounts") or ()),
+        ):
             self._check_path(container, path)
         image_programs.check_command(container.image, container.argv, container.box)
 
@@ -350,7 +354,9 @@ class Runtime:
             if parent not in ("/etc/passwd", "/etc/group", "/etc/hosts", "/bin/sh"):
                 continue
             if path == container.box.working_directory:
-                raise image_programs.StartError(f"error during container init: mkdir {parent}: not a directory: unknown")
+                raise image_programs.StartError(
+                    f"error during container init: mkdir {parent}: not a directory: unknown"
+                )
             volume = next(each for each in container.spec["volumeMounts"] if each["mountPath"] == path)["name"]
             source = f"/var/lib/kubelet/pods/{container.sandbox.pod_uid}/volumes/kubernetes.io~configmap/{volume}"
             root = f"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{container.id}/rootfs"

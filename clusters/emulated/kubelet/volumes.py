@@ -58,7 +58,9 @@ class _PodVolumes:
 class NodeFiles:
     """What there is on the node's own disk, by path; directories end in a slash."""
 
-    paths: set[str] = field(default_factory=lambda: {"/", "/tmp/", "/var/", "/var/log/", "/etc/", "/run/", "/proc/", "/sys/"})
+    paths: set[str] = field(
+        default_factory=lambda: {"/", "/tmp/", "/var/", "/var/log/", "/etc/", "/run/", "/proc/", "/sys/"}
+    )
 
     def is_directory(self, path: str) -> bool:
         wanted = path.rstrip("/") + "/"
@@ -301,7 +303,7 @@ class Volumes:
             await self._api.get(PERSISTENT_VOLUMES, volume)
         except ApiFailure as failed:
             raise ClaimError(
-                f"error processing PVC {namespace}/{name}: failed to fetch PV {volume} from API server: {failed.message}"
+                f"error processing PVC {namespace}/{name}: failed to fetch PV {volume} from API server: {failed.message}"  # noqa: E501
             ) from failed
 
 

@@ -41,7 +41,7 @@ def chosen_protocol(headers: Headers, known: tuple[str, ...] = PROTOCOLS) -> str
 
 def handshake(headers: Headers, protocol: str) -> list[tuple[str, str]]:
     key = headers.get("sec-websocket-key") or ""
-    accept = base64.b64encode(hashlib.sha1((key + _GUID).encode()).digest()).decode()  # noqa: S324
+    accept = base64.b64encode(hashlib.sha1((key + _GUID).encode()).digest()).decode()
     answer = [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", accept)]
     return [*answer, ("Sec-WebSocket-Protocol", protocol)] if protocol else answer
 

@@ -74,11 +74,11 @@ class AuthenticationLevers:
             for each in replica.authenticator.tokens
             if isinstance(each, ServiceAccountTokens)
         ]
-        in_loop(cluster.run, lambda: [judge.use_clock(skewed) for judge in judges])
+        in_loop(cluster.run, lambda: [judge.use_clock(skewed) for judge in judges])  # type: ignore[func-returns-value]
         try:
             yield _Looked(skewed)
         finally:
-            in_loop(cluster.run, lambda: [judge.use_clock(cluster.clock) for judge in judges])
+            in_loop(cluster.run, lambda: [judge.use_clock(cluster.clock) for judge in judges])  # type: ignore[func-returns-value]
 
     @contextmanager
     def token_webhook(self, users: Mapping[str, str]) -> Iterator[None]:

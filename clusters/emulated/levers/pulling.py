@@ -64,7 +64,7 @@ def pulled(run: Run, *levers: parts.Lever) -> Iterator[Lever]:
     with ExitStack() as releases:
         for lever in levers:
             run(lever.__aenter__())
-            releases.callback(lambda lever=lever: run(lever.__aexit__(None, None, None)))
+            releases.callback(lambda lever=lever: run(lever.__aexit__(None, None, None)))  # type: ignore[misc]
         yield levers[0] if len(levers) == 1 else Together([*levers])
 
 
@@ -74,5 +74,5 @@ def entered(run: Run, *blocks: AbstractContextManager[object]) -> Iterator[None]
     with ExitStack() as ends:
         for block in blocks:
             in_loop(run, block.__enter__)
-            ends.callback(lambda block=block: in_loop(run, lambda: block.__exit__(None, None, None)))
+            ends.callback(lambda block=block: in_loop(run, lambda: block.__exit__(None, None, None)))  # type: ignore[misc]
         yield

@@ -38,7 +38,7 @@ class SchemaLevers:
         try:
             yield Count(len(gone))
         finally:
-            in_loop(self._cluster.run, lambda: [registry.add(each) for registry, each in gone])
+            in_loop(self._cluster.run, lambda: [registry.add(each) for registry, each in gone])  # type: ignore[func-returns-value]
 
     @contextmanager
     def conversion(self, definition: Object) -> Iterator[None]:

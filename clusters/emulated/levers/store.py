@@ -1,4 +1,4 @@
-"""Hop 7: the embedded store's disk, process, quota, members and contents (`store/condition.py` tells what each does)."""
+"""Hop 7: the embedded store's disk, process, quota, members and contents (`store/condition.py` tells what each does)."""  # noqa: E501
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StoreLevers:
             try:
                 yield told
             finally:
-                in_loop(self._run, lambda: [timer.cancel() for timer in timers])
+                in_loop(self._run, lambda: [timer.cancel() for timer in timers])  # type: ignore[func-returns-value]
 
     @contextmanager
     def corrupt(self, key: str) -> Iterator[Lever]:

@@ -29,9 +29,7 @@ class WatchLevers:
         return pulled(self._run, *(cache.delay(delay_s) for cache in self._caches(resource, replica)))
 
     @contextmanager
-    def rotate(
-        self, resource: str, events: int, churn: Callable[[int], tuple[str, Object]]
-    ) -> Iterator[Lever]:
+    def rotate(self, resource: str, events: int, churn: Callable[[int], tuple[str, Object]]) -> Iterator[Lever]:
         """The window keeps so few events, and that many writes push older ones out."""
         with ExitStack() as ends:
             for number in range(events + 1):

@@ -153,4 +153,3 @@ class WebhookLevers:
 
     def network(self, name: str, toxic: str, **attributes: float) -> AbstractContextManager[Lever]:
         return self._cluster.neighbours.network(name, toxic, **attributes)
-

@@ -54,9 +54,7 @@ class Algorithm:
             return fitting[winners[0]].name
         return fitting[winners[int(self._randomness.fraction() * len(winners))]].name
 
-    def _fitting_nodes(
-        self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo], diagnosis: Diagnosis
-    ) -> list[NodeInfo]:
+    def _fitting_nodes(self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo], diagnosis: Diagnosis) -> list[NodeInfo]:
         before = self._framework.run_pre_filter(cycle, pod)
         diagnosis.plugins.update(before.limiting)
         if before.status is not None:
@@ -80,9 +78,7 @@ class Algorithm:
         self._start = (self._start + len(fitting) + len(diagnosis.by_node)) % len(nodes)
         return fitting
 
-    def _search(
-        self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo], diagnosis: Diagnosis
-    ) -> list[NodeInfo]:
+    def _search(self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo], diagnosis: Diagnosis) -> list[NodeInfo]:
         total = len(nodes)
         if not total:
             return []

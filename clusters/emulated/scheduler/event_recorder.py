@@ -1,8 +1,8 @@
 """Events in the events.k8s.io form, which the scheduler is one of the few to use: with an action, in series.
 
-    the first time                  the event is created
-    the second time, within 6 min   the stored event becomes a series, count 2
-    from then on                    counted here; written when the series ends, or every half hour
+the first time                  the event is created
+the second time, within 6 min   the stored event becomes a series, count 2
+from then on                    counted here; written when the series ends, or every half hour
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ class SchedulerEvents:
         self._expiry: asyncio.TimerHandle | None = None
         self._last_nanos = 0
 
-    def event(
-        self, pod: Object, type: str, reason: str, action: str, note: str, related: Object | None = None
-    ) -> None:
+    def event(self, pod: Object, type: str, reason: str, action: str, note: str, related: Object | None = None) -> None:
         now_s = self._clock.now_s()
         regarding = reference(pod)
         other = None if related is None else reference(related)

@@ -1,7 +1,7 @@
 """Why a Pod fits no node: the diagnosis of one attempt, and the sentence that Kubernetes makes of it.
 
-    diagnosis = Diagnosis({"node-1": unresolvable("node(s) were unschedulable")})
-    diagnosis.message(2)   # "0/2 nodes are available: 1 node(s) were unschedulable."
+diagnosis = Diagnosis({"node-1": unresolvable("node(s) were unschedulable")})
+diagnosis.message(2)   # "0/2 nodes are available: 1 node(s) were unschedulable."
 """
 
 from __future__ import annotations

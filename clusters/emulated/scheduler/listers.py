@@ -27,9 +27,7 @@ class DictStore:
         return self._objects.get(key)
 
     def list(self, namespace: str = "") -> list[Object]:
-        return [
-            one for one in self._objects.values() if not namespace or one["metadata"]["namespace"] == namespace
-        ]
+        return [one for one in self._objects.values() if not namespace or one["metadata"]["namespace"] == namespace]
 
 
 @dataclass

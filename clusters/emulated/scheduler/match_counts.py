@@ -1,6 +1,6 @@
 """How many Pods of a selector each node has: counted once per selector, then kept as Pods come and go.
 
-    counts.of("default", selector, "app=web")   # {"node-1": 3}; nodes without any are left out
+counts.of("default", selector, "app=web")   # {"node-1": 3}; nodes without any are left out
 """
 
 from __future__ import annotations

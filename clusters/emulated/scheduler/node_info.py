@@ -1,7 +1,7 @@
 """A node and what its Pods take from it, kept up to date as Pods come and go.
 
-    info = NodeInfo(node); info.add(pod)      # requested grows, ports are taken
-    trial = info.copy(); trial.remove(pod)    # a what-if; `info` is unchanged
+info = NodeInfo(node); info.add(pod)      # requested grows, ports are taken
+trial = info.copy(); trial.remove(pod)    # a what-if; `info` is unchanged
 """
 
 from __future__ import annotations

@@ -75,9 +75,7 @@ def _labels_matcher(expressions: Sequence[Object]) -> Callable[[Labels], bool]:
         operator = _OPERATORS.get(expression.get("operator", ""))
         if operator is None:
             raise selectors.SelectorError(f"unknown operator {expression.get('operator')!r}")
-        requirements.append(
-            selectors.requirement(expression.get("key", ""), operator, expression.get("values") or ())
-        )
+        requirements.append(selectors.requirement(expression.get("key", ""), operator, expression.get("values") or ()))
     return selectors.Selector(requirements).matches
 
 

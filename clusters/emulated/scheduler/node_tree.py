@@ -1,6 +1,6 @@
 """The order in which nodes are tried: one zone after the other, so that a search that stops early saw all zones.
 
-    zones a: 1, 2, 3 and b: 4   →   1, 4, 2, 3
+zones a: 1, 2, 3 and b: 4   →   1, 4, 2, 3
 """
 
 from __future__ import annotations

@@ -66,9 +66,7 @@ class Preemption:
             return "not eligible due to a terminating pod on the nominated node."
         return ""
 
-    def candidates(
-        self, cycle: Cycle, pod: PodInfo, diagnosis: Diagnosis
-    ) -> tuple[list[Candidate], Diagnosis]:
+    def candidates(self, cycle: Cycle, pod: PodInfo, diagnosis: Diagnosis) -> tuple[list[Candidate], Diagnosis]:
         """Nodes where it would work; and, for the message, why it would not on the others."""
         refused = Diagnosis(absent=_NOT_HELPFUL)
         possible = [n for n in self._cache.nodes if diagnosis.of(n.name).code is Code.UNSCHEDULABLE]
@@ -89,9 +87,7 @@ class Preemption:
                 break
         return harmless + harmful, refused
 
-    def _victims(
-        self, cycle: Cycle, pod: PodInfo, node: NodeInfo, budgets: Sequence[Object]
-    ) -> Candidate | Status:
+    def _victims(self, cycle: Cycle, pod: PodInfo, node: NodeInfo, budgets: Sequence[Object]) -> Candidate | Status:
         lesser = [other for other in node.pods.values() if other.priority < pod.priority]
         if not lesser:
             return _NO_VICTIMS
@@ -154,9 +150,7 @@ def is_leaving_for_preemption(pod: PodInfo) -> bool:
     return False
 
 
-def split_by_budgets(
-    pods: Sequence[PodInfo], budgets: Sequence[Object]
-) -> tuple[list[PodInfo], list[PodInfo]]:
+def split_by_budgets(pods: Sequence[PodInfo], budgets: Sequence[Object]) -> tuple[list[PodInfo], list[PodInfo]]:
     """Those whose removal would break a disruption budget, and the others; the order is kept."""
     allowed = [(budget.get("status") or {}).get("disruptionsAllowed", 0) for budget in budgets]
     picks = [_pick(budget) for budget in budgets]

@@ -1,7 +1,7 @@
 """The kube-scheduler: takes Pods from the queue one by one, decides, and binds them in the background.
 
-    scheduler = Scheduler(context)
-    await scheduler.run()        # until it is cancelled; a new one catches up from the informers
+scheduler = Scheduler(context)
+await scheduler.run()        # until it is cancelled; a new one catches up from the informers
 """
 
 from __future__ import annotations

@@ -85,9 +85,7 @@ class EmbeddedStore:
         self._closed = False
         self._expiries: set[asyncio.Task[None]] = set()
         wal = None if self._data_dir is None else self._data_dir.wal
-        self._condition = Condition(
-            self._clock, self._mvcc, members, self._apply, wal, quota_bytes, self._reconsider
-        )
+        self._condition = Condition(self._clock, self._mvcc, members, self._apply, wal, quota_bytes, self._reconsider)
         self._members = members
         self._connection = self._condition.connection
         self._pipeline = self._condition.pipeline
@@ -309,13 +307,9 @@ class EmbeddedStore:
     def watch(
         self, key: str, *, prefix: bool = False, start_revision: int = 0, progress_notify: bool = False
     ) -> EmbeddedWatch:
-        return EmbeddedWatch(
-            self._mvcc, self._subscriptions, key, prefix=prefix, start_revision=start_revision
-        )
+        return EmbeddedWatch(self._mvcc, self._subscriptions, key, prefix=prefix, start_revision=start_revision)
 
-    def subscribe(
-        self, prefix: str, start_revision: int, callback: Callable[[WatchBatch], None]
-    ) -> StoreSubscription:
+    def subscribe(self, prefix: str, start_revision: int, callback: Callable[[WatchBatch], None]) -> StoreSubscription:
         """Follows synchronously; raises `Compacted` if the history from `start_revision` on is gone."""
         subscription = StoreSubscription(self._subscriptions, prefix, callback)
         if start_revision:

@@ -4,8 +4,6 @@
 `committed` says what the caller may conclude about a write that ended in this error.
 """
 
-# ruff: noqa: N818  (the errors have the names that etcd gives to what happened)
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -196,7 +194,5 @@ class WriteAheadLogFailed(StoreError):
     committed = "unknown"
 
     def __init__(self, file: Path, cause: OSError) -> None:
-        super().__init__(
-            f"writing {file} failed: {cause}; the store takes no writes until it is opened again"
-        )
+        super().__init__(f"writing {file} failed: {cause}; the store takes no writes until it is opened again")
         self.file = file

@@ -3,8 +3,6 @@
 Only what the gateway needs: POST with a JSON body, answers with a length or in chunks.
 """
 
-# ruff: noqa: N818  (named after what happened, as in errors.py)
-
 from __future__ import annotations
 
 import asyncio

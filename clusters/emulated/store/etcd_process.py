@@ -1,7 +1,5 @@
 """A real etcd as a child process: found, started on free loopback ports, and never left behind."""
 
-# ruff: noqa: N818  (named after what happened, as in errors.py)
-
 from __future__ import annotations
 
 import asyncio
@@ -106,9 +104,7 @@ class EtcdProcess:
             await self.stop(keep_data=True)
             if attempt == START_ATTEMPTS_MAX:
                 tail = log.read_text(errors="replace")[-2000:]
-                raise EtcdFailed(
-                    f"etcd did not become healthy in {HEALTHY_WITHIN_S:.0f} s; its log ends:\n{tail}"
-                )
+                raise EtcdFailed(f"etcd did not become healthy in {HEALTHY_WITHIN_S:.0f} s; its log ends:\n{tail}")
 
     async def stop(self, *, keep_data: bool = False) -> None:
         process, self._process = self._process, None

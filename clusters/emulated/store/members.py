@@ -68,8 +68,7 @@ class Members:
 
     def status(self) -> tuple[MemberStatus, ...]:
         return tuple(
-            MemberStatus(m + 1, f"member-{m}", m not in self.stopped, m == self.leader)
-            for m in range(self.count)
+            MemberStatus(m + 1, f"member-{m}", m not in self.stopped, m == self.leader) for m in range(self.count)
         )
 
 

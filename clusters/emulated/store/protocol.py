@@ -205,9 +205,7 @@ class Store(Protocol):
 
     async def compact(self, revision: int) -> None: ...
 
-    def watch(
-        self, key: str, *, prefix: bool = False, start_revision: int = 0, progress_notify: bool = False
-    ) -> Watch:
+    def watch(self, key: str, *, prefix: bool = False, start_revision: int = 0, progress_notify: bool = False) -> Watch:
         """Follows a key or prefix from `start_revision` on (0: from the next change)."""
         ...
 
@@ -224,9 +222,7 @@ class Store(Protocol):
 class SubscribableStore(Protocol):
     """A store in this process: it hands its changes over in the call that commits them."""
 
-    def subscribe(
-        self, prefix: str, start_revision: int, callback: Callable[[WatchBatch], None]
-    ) -> Subscription:
+    def subscribe(self, prefix: str, start_revision: int, callback: Callable[[WatchBatch], None]) -> Subscription:
         """Calls back, in commit order, for each revision from `start_revision` on that touches the prefix."""
         ...
 

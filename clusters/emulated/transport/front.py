@@ -23,8 +23,7 @@ CHECK_EVERY_S = 2.0
 CHECK_TIMEOUT_S = 5.0
 _CHUNK_BYTES = 64 * 1024
 _SORRY = (
-    b"<html><body><h1>503 Service Unavailable</h1>\n"
-    b"No server is available to handle this request.\n</body></html>\n"
+    b"<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>\n"
 )
 
 #: Whether the api-server that listens on this port is ready.

@@ -56,9 +56,7 @@ class Validity:
         """Lengthened so that it holds an hour before and a year after this moment too."""
         if moment_s is None:
             return self
-        return Validity(
-            min(self.not_before_s, moment_s - _HOUR_S), max(self.not_after_s, moment_s + _YEAR_S)
-        )
+        return Validity(min(self.not_before_s, moment_s - _HOUR_S), max(self.not_after_s, moment_s + _YEAR_S))
 
     @classmethod
     def expired(cls, now_s: float, ago_s: float = _HOUR_S) -> Validity:

@@ -228,9 +228,7 @@ class WatchCache(Generic[T]):
 
     # -- following -----------------------------------------------------------------------------------------
 
-    def subscribe(
-        self, prefix: str, from_revision: int, deliver: Deliver[T], on_end: OnEnd
-    ) -> CacheSubscription[T]:
+    def subscribe(self, prefix: str, from_revision: int, deliver: Deliver[T], on_end: OnEnd) -> CacheSubscription[T]:
         """Delivers every event after `from_revision` below a prefix (`…/`) or of one key, then what follows.
 
         The events in the window are delivered before this returns.

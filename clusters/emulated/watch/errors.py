@@ -1,7 +1,5 @@
 """Why the cache cannot answer; each says what the api-server makes of it."""
 
-# ruff: noqa: N818  (named after what happened, in Kubernetes' words)
-
 from __future__ import annotations
 
 

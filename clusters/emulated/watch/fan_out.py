@@ -23,9 +23,7 @@ class CacheSubscription(Generic[T]):
 
     __slots__ = ("_owner", "active", "deliver", "from_revision", "on_end", "prefix")
 
-    def __init__(
-        self, owner: FanOut[T], prefix: str, from_revision: int, deliver: Deliver[T], on_end: OnEnd
-    ) -> None:
+    def __init__(self, owner: FanOut[T], prefix: str, from_revision: int, deliver: Deliver[T], on_end: OnEnd) -> None:
         self._owner = owner
         self.prefix = prefix
         self.from_revision = from_revision

@@ -65,9 +65,7 @@ class WatchFeed:
 
     async def _follow(self) -> None:
         while True:
-            watch = self._store.watch(
-                self._prefix, prefix=True, start_revision=self._seen + 1, progress_notify=True
-            )
+            watch = self._store.watch(self._prefix, prefix=True, start_revision=self._seen + 1, progress_notify=True)
             try:
                 async for batch in watch:
                     self._seen = batch.revision

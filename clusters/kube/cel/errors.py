@@ -98,7 +98,7 @@ class EvaluationError(CelError):
     """Evaluation ended in an error; ``str`` is cel-go's text."""
 
 
-class CostExceeded(EvaluationError):  # noqa: N818 - the word that callers use
+class CostExceeded(EvaluationError):
     """The budget of the call is used up: no && or || absorbs this."""
 
     def __init__(self) -> None:

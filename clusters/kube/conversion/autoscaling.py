@@ -121,9 +121,7 @@ def _read(annotations: dict[str, str], name: str, kind: type) -> Any:
 def _lower_keys(value: Any) -> Any:
     """Go reads its own field names in any case; nulls are what was not set."""
     if isinstance(value, dict):
-        return {
-            name[0].lower() + name[1:]: _lower_keys(each) for name, each in value.items() if each is not None
-        }
+        return {name[0].lower() + name[1:]: _lower_keys(each) for name, each in value.items() if each is not None}
     return [_lower_keys(each) for each in value] if isinstance(value, list) else value
 
 

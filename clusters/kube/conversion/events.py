@@ -1,7 +1,7 @@
 """Event: core/v1 (the stored shape) ↔ events.k8s.io/v1. Only names differ.
 
-    >>> to_events({"apiVersion": "v1", "kind": "Event", "message": "m", "involvedObject": {"name": "p"}})["note"]
-    'm'
+>>> to_events({"apiVersion": "v1", "kind": "Event", "message": "m", "involvedObject": {"name": "p"}})["note"]
+'m'
 """
 
 from __future__ import annotations

@@ -29,7 +29,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DOUBLE = struct.Struct("<d")
 
 
-
 def double(data: bytes, position: int) -> int | float:
     """A float64; whole ones as integers, because that is how Go's JSON writes them."""
     value: float = _DOUBLE.unpack_from(data, position)[0]
@@ -102,9 +101,7 @@ def _read_quantity(data: bytes, start: int, end: int) -> str:
 
 
 def _read_int_or_string(data: bytes, start: int, end: int) -> int | str:
-    found = _fields(
-        data, start, end, "IntOrString", (("Type", VARINT), ("IntVal", VARINT), ("StrVal", BYTES))
-    )
+    found = _fields(data, start, end, "IntOrString", (("Type", VARINT), ("IntVal", VARINT), ("StrVal", BYTES)))
     if found.get(1, 0) == 0:
         return signed(found.get(2, 0), 32)
     place = found.get(3, (0, 0))

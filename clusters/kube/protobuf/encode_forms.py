@@ -19,7 +19,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DOUBLE = struct.Struct("<d")
 
 
-
 @lru_cache(maxsize=4096)
 def write_time(text: str) -> bytes:
     moment = datetime.fromisoformat(text)
@@ -92,7 +91,9 @@ def write_or_bool(write_schema: Write) -> Write:
     return lambda value: (
         b"\x08\x01" + delimited(2, write_schema(value))
         if isinstance(value, dict)
-        else b"\x08\x01" if value else b"\x08\x00"
+        else b"\x08\x01"
+        if value
+        else b"\x08\x00"
     )
 
 

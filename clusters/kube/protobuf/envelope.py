@@ -1,6 +1,6 @@
 """The envelope of every protobuf body: four magic bytes and a `runtime.Unknown` that names the kind.
 
-    k8s\\0 { typeMeta = 1 { apiVersion = 1, kind = 2 }, raw = 2, contentEncoding = 3, contentType = 4 }
+k8s\\0 { typeMeta = 1 { apiVersion = 1, kind = 2 }, raw = 2, contentEncoding = 3, contentType = 4 }
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ def unwrap(data: bytes) -> Envelope:
     if not data:
         raise ProtobufError("empty data")
     if data[:4] != MAGIC:
-        raise ProtobufError(
-            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
-        )
+        raise ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     if len(data) == len(MAGIC):
         raise ProtobufError("empty body")
     found = _delimited(data, len(MAGIC), len(data), "Unknown", _UNKNOWN_FIELDS)

@@ -175,8 +175,7 @@ def _compile_list(kind: ListType) -> Decoder:
         if raw.__class__ is not list:
             raise _Mismatch(_found(raw), kind.go_name)
         return [
-            zero if item is None else element(item, (place, position), problems)
-            for position, item in enumerate(raw)
+            zero if item is None else element(item, (place, position), problems) for position, item in enumerate(raw)
         ]
 
     return decode_list
@@ -206,10 +205,7 @@ def _compile_map(kind: MapType) -> Decoder:
     def decode_map(raw: Any, place: Place, problems: list[str]) -> Any:
         if raw.__class__ is not dict:
             raise _Mismatch(_found(raw), kind.go_name)
-        return {
-            name: zero if value is None else element(value, (place, name), problems)
-            for name, value in raw.items()
-        }
+        return {name: zero if value is None else element(value, (place, name), problems) for name, value in raw.items()}
 
     return decode_map
 

@@ -1,7 +1,7 @@
 """Writing an object the way Go's encoder does: fields in Kubernetes' order, zero values where it has them.
 
-    >>> shape(role, {"metadata": {"name": "r"}})      # a Role without rules
-    {'metadata': {'name': 'r'}, 'rules': None}
+>>> shape(role, {"metadata": {"name": "r"}})      # a Role without rules
+{'metadata': {'name': 'r'}, 'rules': None}
 """
 
 from __future__ import annotations

@@ -51,9 +51,7 @@ class AdmissionChain:
 
 
 def _overriding(plugins: _Plugins, method: str) -> _Plugins:
-    return tuple(
-        plugin for plugin in plugins if getattr(type(plugin), method) is not getattr(AdmissionPlugin, method)
-    )
+    return tuple(plugin for plugin in plugins if getattr(type(plugin), method) is not getattr(AdmissionPlugin, method))
 
 
 def _route(
@@ -68,7 +66,6 @@ def _route(
     chosen = routes[key] = tuple(
         plugin
         for plugin in plugins
-        if attributes.operation in plugin.operations
-        and (plugin.resources is None or resource in plugin.resources)
+        if attributes.operation in plugin.operations and (plugin.resources is None or resource in plugin.resources)
     )
     return chosen

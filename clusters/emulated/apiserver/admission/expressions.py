@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 COST_BUDGET = 10_000_000
 MATCH_CONDITIONS_COST_BUDGET = 2_500_000
-_OUT_OF_BUDGET = (
-    "validation failed due to running out of cost budget, no further validation rules will be run"
-)
+_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 # Each question can be asked once; more in one expression than this is a loop over data.
 _QUESTIONS_MAX = 1000
 
@@ -85,9 +83,7 @@ def environment(*, params: bool, authorizer: bool, patch_types: bool = False) ->
         fields(
             metadata=metadata,
             spec=t.struct("kubernetes.NamespaceSpec", fields(finalizers=strings)),
-            status=t.struct(
-                "kubernetes.NamespaceStatus", fields(conditions=cel.list_of(condition), phase=text)
-            ),
+            status=t.struct("kubernetes.NamespaceStatus", fields(conditions=cel.list_of(condition), phase=text)),
         ),
     )
     variables: dict[str, Type] = {
@@ -223,9 +219,7 @@ class Conditions:
 
     __slots__ = ("_expressions", "_fails_closed")
 
-    def __init__(
-        self, env: Environment, conditions: Sequence[Mapping[str, Any]], failure_policy: str
-    ) -> None:
+    def __init__(self, env: Environment, conditions: Sequence[Mapping[str, Any]], failure_policy: str) -> None:
         from clusters.kube.cel import BOOL
 
         self._expressions = [compile_expression(env, each.get("expression", ""), BOOL) for each in conditions]

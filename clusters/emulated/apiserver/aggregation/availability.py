@@ -97,9 +97,7 @@ def route_problem(backend: Backend, service: Object | None, slices: Sequence[Obj
 
 def _has_endpoint(each: Object, port_name: str) -> bool:
     ready = any((endpoint.get("conditions") or {}).get("ready", True) for endpoint in each.get("endpoints") or ())
-    return ready and any(
-        port.get("name", "") == port_name and port.get("port") for port in each.get("ports") or ()
-    )
+    return ready and any(port.get("name", "") == port_name and port.get("port") for port in each.get("ports") or ())
 
 
 def is_available(api_service: Object) -> bool:

@@ -60,9 +60,7 @@ async def forward(
     stack = AsyncExitStack()
     try:
         reply = await stack.enter_async_context(
-            outbound.stream(
-                http.method, url, headers=headers, body=http.body, trust=backend.trust, resolve=resolve
-            )
+            outbound.stream(http.method, url, headers=headers, body=http.body, trust=backend.trust, resolve=resolve)
         )
     except OutboundError as error:
         await stack.aclose()
@@ -91,9 +89,7 @@ def _canonical(name: str) -> str:
     return "-".join(part.capitalize() for part in name.split("-"))
 
 
-def _passing_on(
-    chunks: AsyncIterator[bytes], stack: AsyncExitStack
-) -> Callable[[StreamWriter], Awaitable[None]]:
+def _passing_on(chunks: AsyncIterator[bytes], stack: AsyncExitStack) -> Callable[[StreamWriter], Awaitable[None]]:
     async def run(writer: StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None, "transports run streams in tasks"

@@ -111,9 +111,7 @@ class RuleTree:
             name: tree for name, part in schema.properties.items() if (tree := _below(part)) is not None
         }
 
-    def errors(
-        self, obj: Any, old: Any, correlation: Correlation | None
-    ) -> tuple[list[FieldError], list[FieldError]]:
+    def errors(self, obj: Any, old: Any, correlation: Correlation | None) -> tuple[list[FieldError], list[FieldError]]:
         """(what is refused, what would be if it were new)."""
         from clusters.kube.cel import Budget
 
@@ -158,9 +156,7 @@ class RuleTree:
                 if name in obj:
                     tree._validate(run, child(path, name), obj[name], before_all.get(name), _field(past, name))
 
-    def _run_rules(
-        self, run: _Run, rules: list[_Rule | str], path: str, obj: Any, old: Any, past: Past
-    ) -> None:
+    def _run_rules(self, run: _Run, rules: list[_Rule | str], path: str, obj: Any, old: Any, past: Past) -> None:
         kind = self._schema.type
         if run.budget.remaining <= 0:
             run.refuse(invalid(path or NO_PATH, kind, _OUT_OF_BUDGET))
@@ -205,9 +201,7 @@ class RuleTree:
         elif holds is not True:
             self._report(run, rule, path, obj, bindings, past)
 
-    def _report(
-        self, run: _Run, rule: _Rule, path: str, obj: Any, bindings: dict[str, Any], past: Past
-    ) -> None:
+    def _report(self, run: _Run, rule: _Rule, path: str, obj: Any, bindings: dict[str, Any], past: Past) -> None:
         where = (child(path, rule.field_path) if rule.field_path else path) or NO_PATH
         tolerated = not rule.uses_old_self and _unchanged(past)
         add = run.tolerate if tolerated else run.refuse

@@ -90,9 +90,7 @@ def _same(value: Any, old: Any) -> bool:
     if value.__class__ is not old.__class__:
         return False
     if value.__class__ is dict:
-        return len(value) == len(old) and all(
-            name in old and _same(each, old[name]) for name, each in value.items()
-        )
+        return len(value) == len(old) and all(name in old and _same(each, old[name]) for name, each in value.items())
     if value.__class__ is list:
         return len(value) == len(old) and all(map(_same, value, old))
     return bool(value == old)

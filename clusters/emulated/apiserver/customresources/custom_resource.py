@@ -64,9 +64,7 @@ class CustomResource:
         self.resource = _resource(spec, names, version, VERBS)
         self.is_terminating = is_true(crd, "Terminating")
         #: What discovery says: nothing new while the definition goes away, though POST is still answered.
-        self.discovered = (
-            _resource(spec, names, version, _TERMINATING_VERBS) if self.is_terminating else self.resource
-        )
+        self.discovered = _resource(spec, names, version, _TERMINATING_VERBS) if self.is_terminating else self.resource
         self.storage_prefix = resource_prefix(self.group, names["plural"], custom=True)
         self.storage_resource = f"{names['plural']}.{self.group}"
         self.conversion = conversion

@@ -140,11 +140,7 @@ def _wildcard(values: list[Any]) -> list[Any]:
 
 def _index(position: int) -> Step:
     def step(values: list[Any]) -> list[Any]:
-        return [
-            value[position]
-            for value in values
-            if value.__class__ is list and -len(value) <= position < len(value)
-        ]
+        return [value[position] for value in values if value.__class__ is list and -len(value) <= position < len(value)]
 
     return step
 
@@ -194,9 +190,7 @@ def _filter(text: str) -> Step:
     else:
         literal = _literal(right)
         wanted = lambda item: [literal]  # noqa: E731
-    return lambda values: [
-        item for item in _elements(values) if _compare(path.find(item), operator, wanted(item))
-    ]
+    return lambda values: [item for item in _elements(values) if _compare(path.find(item), operator, wanted(item))]
 
 
 def _elements(values: list[Any]) -> list[Any]:

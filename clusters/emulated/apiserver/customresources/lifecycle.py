@@ -156,9 +156,7 @@ class DefinitionLifecycle:
 
     async def _check_approval(self, crd: Object) -> bool:
         kind = "KubernetesAPIApprovalPolicyConformant"
-        return conditions.decide_approval(crd) is not None and await self._keep(
-            crd, kind, conditions.decide_approval
-        )
+        return conditions.decide_approval(crd) is not None and await self._keep(crd, kind, conditions.decide_approval)
 
     async def _keep(self, crd: Object, kind: str, decide: Callable[[Object], Object | None]) -> bool:
         wanted = decide(crd)
@@ -185,9 +183,7 @@ class DefinitionLifecycle:
             return
         started_s = self._cleanups.get(name)
         if started_s is None:
-            await self._terminating(
-                crd, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
-            )
+            await self._terminating(crd, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
             self._cleanups[name] = now_s
             await self._delete_instances(name)
         left = self._instances(name)

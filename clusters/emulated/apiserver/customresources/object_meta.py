@@ -18,9 +18,7 @@ def read_metadata(raw: Any, struct: Struct, path: str = "metadata") -> tuple[Obj
     return decode(struct, {} if raw is None else raw, (None, path))
 
 
-def coerce_embedded(
-    value: Any, schema: Structural | None, struct: Struct, path: str, problems: list[str]
-) -> None:
+def coerce_embedded(value: Any, schema: Structural | None, struct: Struct, path: str, problems: list[str]) -> None:
     """Reads the metadata of every embedded resource; raises DecodeError at the first that cannot be read."""
     if schema is None or not schema.has_embedded:
         return

@@ -256,9 +256,7 @@ class SchemaValidator:
         text = f"{name} in body should be one of [{' '.join(shown)}]"
         result.add(text, lambda path: not_supported(_at(path, name), value, shown))
 
-    def _check_list(
-        self, value: list[Any], name: str, result: Result, correlation: Correlation | None
-    ) -> None:
+    def _check_list(self, value: list[Any], name: str, result: Result, correlation: Correlation | None) -> None:
         schema = self._schema
         if self._items is not None:
             for position, each in enumerate(value):
@@ -273,9 +271,7 @@ class SchemaValidator:
         if schema.get("uniqueItems") and len({to_json(each) for each in value}) != size:
             self._refuse("", name, "shouldn't contain duplicates", result)
 
-    def _check_object(
-        self, value: dict[str, Any], name: str, result: Result, correlation: Correlation | None
-    ) -> None:
+    def _check_object(self, value: dict[str, Any], name: str, result: Result, correlation: Correlation | None) -> None:
         schema, size = self._schema, len(value)
         fewest, most = schema.get("minProperties"), schema.get("maxProperties")
         if fewest is not None and size < fewest:

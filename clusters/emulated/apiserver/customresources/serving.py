@@ -133,9 +133,7 @@ class Serving:
             from clusters.emulated.apiserver.customresources.conversion_webhook import ConversionWebhook
 
             server = self._server
-            webhook = ConversionWebhook(
-                crd, server.admission.outbound, server.routes.resolve, server.randomness
-            )
+            webhook = ConversionWebhook(crd, server.admission.outbound, server.routes.resolve, server.randomness)
         for each in made:
             if webhook is None:
                 each.conversion = RenamingConversion(stored, each)

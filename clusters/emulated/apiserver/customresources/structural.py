@@ -77,9 +77,7 @@ def _prune(value: Any, schema: Structural | None, path: str, unknown: list[str])
                 _prune(each, items, f"{path}[{position}]", unknown)
 
 
-def _prune_fields(
-    value: dict[str, Any], schema: Structural, path: str, unknown: list[str], *, resource: bool
-) -> None:
+def _prune_fields(value: dict[str, Any], schema: Structural, path: str, unknown: list[str], *, resource: bool) -> None:
     gone: list[str] = []
     for name, each in value.items():
         if resource and name in META_FIELDS:
@@ -139,9 +137,7 @@ def apply_defaults(value: Any, schema: Structural | None) -> None:
         return
     if value.__class__ is dict:
         for name, part in schema.properties.items():
-            if part.default is not None and (
-                name not in value or (value[name] is None and not part.nullable)
-            ):
+            if part.default is not None and (name not in value or (value[name] is None and not part.nullable)):
                 value[name] = _copy(part.default)
         for name, each in value.items():
             part_or_none = schema.properties.get(name)

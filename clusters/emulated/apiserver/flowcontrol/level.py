@@ -93,9 +93,7 @@ class PriorityLevel:
         """
         if self.forced_limit is not None:
             return self.forced_limit
-        spare = sum(
-            max(0, min(other.lendable, other.limit - other.executing)) for other in others if other is not self
-        )
+        spare = sum(max(0, min(other.lendable, other.limit - other.executing)) for other in others if other is not self)
         if self.borrowing_percent is not None:
             spare = min(spare, self.limit * self.borrowing_percent // 100)
         return self.limit + spare

@@ -19,9 +19,7 @@ _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _ACCEPTED_OF_CUSTOM_RESOURCES = "application/json, application/yaml"
 _ACCEPTED = f"{_ACCEPTED_OF_CUSTOM_RESOURCES}, {_PROTOBUF}"
 # The Go type that reads apiVersion and kind before anything else; it shows up in messages.
-_TYPE_META = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 # Schemes are named after the place in Kubernetes' source where they are made.
 _SCHEMES = {
     "apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55",
@@ -93,9 +91,7 @@ def read_object(
     except DecodeError as error:
         raise _cannot_be_handled(given_kind, given_version, kind, error.text) from None
     if strict and not yaml:
-        problems = [
-            f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(data, raw)
-        ] + problems
+        problems = [f"duplicate field {quote(path)}" for path in gojson.duplicate_fields(data, raw)] + problems
     elif strict:
         problems = _yaml_duplicates(data) + problems
     return obj, problems
@@ -229,9 +225,7 @@ def _unrecognized(kind: str, problem: str, data: bytes) -> errors.StatusError:
 
 
 def _cannot_be_handled(given_kind: str, version: str, kind: str, problem: str) -> errors.StatusError:
-    return errors.bad_request(
-        f"{given_kind} in version {quote(version)} cannot be handled as a {kind}: {problem}"
-    )
+    return errors.bad_request(f"{given_kind} in version {quote(version)} cannot be handled as a {kind}: {problem}")
 
 
 def _summary(data: bytes) -> str:

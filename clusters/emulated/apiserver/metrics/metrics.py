@@ -123,9 +123,7 @@ class Metrics:
             [(_operation(key), metrics.errors[key]) for key in sorted(metrics.errors)],
         )
         # A cache that is being filled does not know; the real server says -1, too.
-        counts = {
-            name: len(storage.cache) if storage.cache.ready else -1 for name, storage in server.storages.items()
-        }
+        counts = {name: len(storage.cache) if storage.cache.ready else -1 for name, storage in server.storages.items()}
         page.gauge(
             "apiserver_storage_objects",
             "[STABLE] Stored objects, by resource.",

@@ -18,9 +18,7 @@ _FORM_ORDER = (
 
 def v2_path_item(item: Object) -> Object:
     """A path of OpenAPI v3 as v2 says it: bodies are parameters, content types are lists."""
-    converted: Object = {
-        method: _operation(operation) for method, operation in item.items() if method != "parameters"
-    }
+    converted: Object = {method: _operation(operation) for method, operation in item.items() if method != "parameters"}
     if "parameters" in item:
         converted["parameters"] = [_parameter(each) for each in item["parameters"]]
     return converted

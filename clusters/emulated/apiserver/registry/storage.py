@@ -163,9 +163,7 @@ class ResourceStorage:
         except (TooOld, TooLargeResourceVersion):
             return None
 
-    def _page(
-        self, prefix: str, items: Items, revision: int, options: ListOptions, matches: Matches | None
-    ) -> Page:
+    def _page(self, prefix: str, items: Items, revision: int, options: ListOptions, matches: Matches | None) -> Page:
         limit = options.limit
         if matches is not None:
             items = [each for each in items if matches(each.object)]

@@ -1,10 +1,10 @@
 """Evicting a Pod: deleting it, if the PodDisruptionBudget that covers it lets us.
 
-    Pod pending, ended or being deleted     deleted, no budget is asked
-    no budget                               deleted
-    one budget, Pod not ready               deleted when the policy or a healthy application allows it
-    one budget                              disruptionsAllowed − 1 and deleted, or 429
-    several budgets                         500
+Pod pending, ended or being deleted     deleted, no budget is asked
+no budget                               deleted
+one budget, Pod not ready               deleted when the policy or a healthy application allows it
+one budget                              disruptionsAllowed − 1 and deleted, or 429
+several budgets                         500
 """
 
 from __future__ import annotations

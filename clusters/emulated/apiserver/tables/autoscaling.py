@@ -31,8 +31,7 @@ def _metrics(specs: Any, statuses: Any) -> str:
     if not specs:
         return NONE
     shown = [
-        _metric(spec, statuses[position] if position < len(statuses) else {})
-        for position, spec in enumerate(specs)
+        _metric(spec, statuses[position] if position < len(statuses) else {}) for position, spec in enumerate(specs)
     ]
     text = ", ".join(shown[:_SHOWN_MAX])
     return f"{text} + {len(shown) - _SHOWN_MAX} more..." if len(shown) > _SHOWN_MAX else text

@@ -27,9 +27,7 @@ def nonnegative(value: int | None, path: str) -> list[FieldError]:
 
 
 def nonnegative_fields(value: dict[str, Any], path: str, *fields: str) -> list[FieldError]:
-    return [
-        invalid(child(path, name), value[name], NOT_NEGATIVE) for name in fields if (value.get(name) or 0) < 0
-    ]
+    return [invalid(child(path, name), value[name], NOT_NEGATIVE) for name in fields if (value.get(name) or 0) < 0]
 
 
 def named(path: str, value: str, check: Callable[[str], Iterable[str]]) -> list[FieldError]:

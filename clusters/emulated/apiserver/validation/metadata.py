@@ -82,9 +82,7 @@ def update_errors(rules: KindRules, obj: Object, old: Object, namespaced: bool) 
     return errors + rules.validate_update(obj, old)
 
 
-def _own_metadata_check(
-    rules: KindRules, check: str, obj: Object, old: Object, namespaced: bool
-) -> list[FieldError]:
+def _own_metadata_check(rules: KindRules, check: str, obj: Object, old: Object, namespaced: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     if check in ("update", "both"):
         checks = validate_metadata_update if rules.checks_finalizer_names else object_meta_update_errors

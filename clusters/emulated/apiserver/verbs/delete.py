@@ -1,8 +1,8 @@
 """DELETE: at once, gracefully, or when the last finalizer is gone.
 
-    no grace, no finalizers    gone, the answer is a Status (or the object, for kinds that say so)
-    grace period (Pods)        deletionTimestamp = now + grace; gone when somebody deletes it with grace 0
-    finalizers                 deletionTimestamp = now; gone with the update that removes the last one
+no grace, no finalizers    gone, the answer is a Status (or the object, for kinds that say so)
+grace period (Pods)        deletionTimestamp = now + grace; gone when somebody deletes it with grace 0
+finalizers                 deletionTimestamp = now; gone with the update that removes the last one
 """
 
 from __future__ import annotations

@@ -143,7 +143,6 @@ class _Json(_Mechanism):
             raise errors.bad_request(f"{prefix}{error}") from None
 
 
-
 class _Strategic(_Mechanism):
     def make(self, old: Object | None) -> Object:
         if old is None:

@@ -82,9 +82,7 @@ async def list_(
     return many(request, served, services, page, media)
 
 
-def many(
-    request: Request, served: Served, services: Services, page: Page, media: MediaType
-) -> HttpResponse:
+def many(request: Request, served: Served, services: Services, page: Page, media: MediaType) -> HttpResponse:
     metadata: Object = {"resourceVersion": str(page.revision)}
     if page.continue_token:
         metadata["continue"] = page.continue_token
@@ -107,9 +105,7 @@ def many(
     raise _cannot_convert(media, served, "a list")
 
 
-def listed(
-    request: Request, served: Served, items: list[Stored], metadata: Object, media: MediaType
-) -> HttpResponse:
+def listed(request: Request, served: Served, items: list[Stored], metadata: Object, media: MediaType) -> HttpResponse:
     """Whole objects as a list, in JSON, YAML or protobuf."""
     if media.protobuf and served.struct is not None:
         from clusters.emulated.apiserver.media import protobuf_answer  # Only protobuf clients pay for it.

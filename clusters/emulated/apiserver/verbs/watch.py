@@ -46,9 +46,7 @@ UNREAD_BYTES_MAX = 8 * 1024 * 1024
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-def watch(
-    request: Request, served: Served, services: Services, options: ListOptions, media: MediaType
-) -> HttpResponse:
+def watch(request: Request, served: Served, services: Services, options: ListOptions, media: MediaType) -> HttpResponse:
     if media.yaml:
         raise no_such_stream()
     selection = Selection.of(served, options)
@@ -63,7 +61,9 @@ def watch(
     if timeout_s <= 0:
         timeout_s = TIMEOUT_MIN_S * (1 + services.randomness.fraction())
     converted = served.conversion is not None and served.conversion.calls_out
-    stream = (_ConvertedStream if converted else _Stream)(request, served, services, storage, options, selection, media, timeout_s)
+    stream = (_ConvertedStream if converted else _Stream)(
+        request, served, services, storage, options, selection, media, timeout_s
+    )
     content_type = f"{respond.PROTOBUF};stream=watch" if media.protobuf else "application/json"
     headers = [*request.response_headers, ("Content-Type", content_type)]
     return HttpResponse(200, headers, stream=stream.run)
@@ -227,9 +227,7 @@ class _Stream:
         if self.media.as_kind == "PartialObjectMetadata":
             return partial(stored.object, self.media.as_version)
         metadata = {"resourceVersion": stored.object["metadata"]["resourceVersion"]}
-        shown = table(
-            self.served, [stored], metadata, self.request.query, self.services.clock, self.media.as_version
-        )
+        shown = table(self.served, [stored], metadata, self.request.query, self.services.clock, self.media.as_version)
         if self.sent_columns:
             shown["columnDefinitions"] = None  # The first event has told them.
         self.sent_columns = True
@@ -316,5 +314,3 @@ def _at_revision(stored: Stored, revision: int) -> Stored:
     """The last state of a deleted object carries the revision of its deletion."""
     obj = stored.object
     return Stored.of({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}, revision)
-
-

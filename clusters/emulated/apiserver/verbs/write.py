@@ -104,9 +104,7 @@ class Writer:
 
     # Create
 
-    async def create(
-        self, request: Request, served: Served, obj: Object, options: WriteOptions
-    ) -> Stored:
+    async def create(self, request: Request, served: Served, obj: Object, options: WriteOptions) -> Stored:
         metadata = obj["metadata"]
         for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
@@ -128,9 +126,7 @@ class Writer:
                     raise
         raise AssertionError("the loop above returns or raises")
 
-    async def _create_once(
-        self, request: Request, served: Served, obj: Object, options: WriteOptions
-    ) -> Stored:
+    async def _create_once(self, request: Request, served: Served, obj: Object, options: WriteOptions) -> Stored:
         metadata = obj["metadata"]
         services = self.services
         metadata["creationTimestamp"] = rfc3339(services.clock.now_s())
@@ -463,4 +459,3 @@ def _failed_precondition(resource: str, name: str, key: str, wanted: str, found:
 def store_failure(error: store_errors.StoreError) -> errors.StatusError:
     """A failure of the store that has no API meaning of its own: 500 with the store's words, no reason."""
     return errors.unknown(str(error))
-

@@ -81,7 +81,7 @@ class Box:
         now_s = self.clock.now_s()
         self.log += [LogLine(now_s, stream, line + "\n") for line in lines]
         if len(self.log) > LOG_LINES_MAX:
-            del self.log[: -LOG_LINES_MAX]
+            del self.log[:-LOG_LINES_MAX]
         if lines:
             self.wrote()
 

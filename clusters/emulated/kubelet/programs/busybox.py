@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import itertools
 import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
@@ -201,7 +202,7 @@ async def _dd(box: Box, arguments: list[str], streams: Streams) -> int:
 
 async def _httpd(box: Box, arguments: list[str], streams: Streams) -> int:
     port, root = 80, "/www"
-    for flag, value in zip(arguments, arguments[1:], strict=False):
+    for flag, value in itertools.pairwise(arguments):
         if flag == "-p":
             port = int(value.rsplit(":", 1)[-1])
         elif flag == "-h":
@@ -368,7 +369,7 @@ async def _timeout(box: Box, arguments: list[str], streams: Streams) -> int:
     if limit_s is None:
         return 1
     running = asyncio.get_running_loop().create_task(call(box, arguments[1:], streams))
-    timer = box.clock.call_later(limit_s, lambda: running.cancel())
+    timer = box.clock.call_later(limit_s, lambda: running.cancel())  # type: ignore[arg-type]
     try:
         return await running
     except asyncio.CancelledError:

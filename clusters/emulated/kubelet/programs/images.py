@@ -65,7 +65,9 @@ def check_command(image: str, argv: list[str], box: Box) -> None:
     if not argv:
         return
     name = argv[0]
-    if name.startswith("/") and (box.is_directory(box.path(name)) or name in ("/etc/passwd", "/etc/group", "/etc/hosts")):
+    if name.startswith("/") and (
+        box.is_directory(box.path(name)) or name in ("/etc/passwd", "/etc/group", "/etc/hosts")
+    ):
         raise StartError(f'exec: "{name}": permission denied: unknown')
     if short_name(image) not in BASES or name in SHELLS or busybox.find(name) is not None:
         return

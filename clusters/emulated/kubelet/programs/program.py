@@ -1,20 +1,20 @@
 """The behaviour language: what a container does, said in a few words, per image or as an annotation on the Pod.
 
-    kaput.dev/program.web: '{"serves": [8080], "ready_after": 3, "exit_code": 1, "exit_after": 60}'
+kaput.dev/program.web: '{"serves": [8080], "ready_after": 3, "exit_code": 1, "exit_after": 60}'
 
-    exit_code, exit_after     ends with this code after so many seconds (without exit_after: at once)
-    log                       lines, written at the start; or {"after": 2, "line": "…"}
-    serves                    ports, or {"port": 80, "protocol": "http|tcp|grpc", "ready_after": 1, "status": 200,
-                              "paths": {"/healthz": 500}, "delay": 0}
-    ready_after               all ports open so many seconds after the start
-    memory, memory_after      uses so much memory ("64Mi"), from a second on; beyond its limit it is OOM killed
-    disk, disk_after          writes so many bytes to its own file system
-    on_term                   "ignore", or {"after": 1, "exit_code": 0, "log": "bye"}; default: ends with 0 at once
-    termination_message       what it leaves in its terminationMessagePath
-    start_error               the runtime cannot start it, with this text
-    fails_starts              the first n starts end with exit_code (or 1); later ones run
-    files                     {"/tmp/ok": "content"}
-    script                    runs this shell script instead
+exit_code, exit_after     ends with this code after so many seconds (without exit_after: at once)
+log                       lines, written at the start; or {"after": 2, "line": "…"}
+serves                    ports, or {"port": 80, "protocol": "http|tcp|grpc", "ready_after": 1, "status": 200,
+                          "paths": {"/healthz": 500}, "delay": 0}
+ready_after               all ports open so many seconds after the start
+memory, memory_after      uses so much memory ("64Mi"), from a second on; beyond its limit it is OOM killed
+disk, disk_after          writes so many bytes to its own file system
+on_term                   "ignore", or {"after": 1, "exit_code": 0, "log": "bye"}; default: ends with 0 at once
+termination_message       what it leaves in its terminationMessagePath
+start_error               the runtime cannot start it, with this text
+fails_starts              the first n starts end with exit_code (or 1); later ones run
+files                     {"/tmp/ok": "content"}
+script                    runs this shell script instead
 """
 
 from __future__ import annotations
@@ -205,7 +205,9 @@ def _stop_behaviour(value: Any) -> StopBehaviour:
     if value == "ignore":
         return StopBehaviour(ignored=True)
     return StopBehaviour(
-        after_s=float(value.get("after") or 0), exit_code=int(value.get("exit_code") or 0), log=str(value.get("log") or "")
+        after_s=float(value.get("after") or 0),
+        exit_code=int(value.get("exit_code") or 0),
+        log=str(value.get("log") or ""),
     )
 
 

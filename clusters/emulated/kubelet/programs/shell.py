@@ -164,7 +164,7 @@ class _Shell:
 
     async def _for(self, command: For) -> int:
         code = 0
-        for word in [expanded for word in command.words for expanded in (await self._words([word]))]:
+        for word in [expanded for word in command.words for expanded in (await self._words([word]))]:  # noqa: B020
             self._variables[command.variable] = word
             code = await self._sequence(command.body)
         return code
@@ -183,7 +183,7 @@ class _Shell:
         return code
 
     def _grows(self) -> bool:
-        """Whether the script eats all the memory there is: with a limit that ends it, without one it goes on for ever."""
+        """Whether the script eats all the memory there is: with a limit that ends it, without one it goes on for ever."""  # noqa: E501
         if max((len(value) for value in self._variables.values()), default=0) <= _GROWN:
             return False
         self._variables.clear()
@@ -196,8 +196,10 @@ class _Shell:
 
     async def _simple(self, command: Simple, streams: Streams) -> int:
         words = await self._words(command.words)
-        while words and (match := _ASSIGNMENT.match(words[0])) and words[0] == command.words[0].split("=", 1)[0] + (
-            "=" + match.group(2)
+        while (
+            words
+            and (match := _ASSIGNMENT.match(words[0]))
+            and words[0] == command.words[0].split("=", 1)[0] + ("=" + match.group(2))
         ):
             self._variables[match.group(1)] = match.group(2)
             words, command = words[1:], Simple(command.words[1:], command.redirections, command.stderr_to_stdout)
@@ -285,7 +287,7 @@ class _Shell:
 
     def _kill(self, arguments: list[str], streams: Streams) -> int:
         signal = "TERM"
-        targets = []
+        targets = []  # type: ignore[var-annotated]
         for word in arguments:
             if word.startswith("-") and not targets:
                 signal = word[1:].upper().removeprefix("SIG")

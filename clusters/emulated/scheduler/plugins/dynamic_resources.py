@@ -48,9 +48,7 @@ class DynamicResources(Plugin):
             claim_name = reference.get("resourceClaimName")
             if claim_name is None:
                 if reference["name"] not in generated:
-                    return unresolvable(
-                        f'pod "{pod.key}": ResourceClaim not created yet'
-                    )
+                    return unresolvable(f'pod "{pod.key}": ResourceClaim not created yet')
                 claim_name = generated[reference["name"]]
             if claim_name is None:
                 continue  # The claim was left out on purpose.

@@ -153,9 +153,7 @@ class InterPodAffinity(Plugin):
                     _weigh(domains, theirs.preferred_anti, pod, namespace_labels, node.labels, -1)
         if not domains:
             return None
-        return _normalised(
-            [sum(domains.get(domain, 0) for domain in node.labels.items()) for node in nodes]
-        )
+        return _normalised([sum(domains.get(domain, 0) for domain in node.labels.items()) for node in nodes])
 
     # Namespaces
 
@@ -165,9 +163,7 @@ class InterPodAffinity(Plugin):
 
     def _with_namespaces(self, terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
         """A namespace selector is resolved once per attempt, into names."""
-        return tuple(
-            term if term.namespace_selector.selects_nothing else self._resolved(term) for term in terms
-        )
+        return tuple(term if term.namespace_selector.selects_nothing else self._resolved(term) for term in terms)
 
     def _resolved(self, term: AffinityTerm) -> AffinityTerm:
         names = {
@@ -226,5 +222,3 @@ def _normalised(scores: list[int]) -> list[int]:
     if not span:
         return [0] * len(scores)
     return [int(MAX_SCORE * ((score - smallest) / span)) for score in scores]
-
-

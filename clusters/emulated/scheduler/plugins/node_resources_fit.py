@@ -111,8 +111,7 @@ def _freed_resources(pod: PodInfo, old: Object | None, new: Object | None) -> bo
         or (request.memory > 0 and before.memory > after.memory)
         or (request.ephemeral_storage > 0 and before.ephemeral_storage > after.ephemeral_storage)
         or any(
-            number and before.scalar.get(name, 0) > after.scalar.get(name, 0)
-            for name, number in request.scalar.items()
+            number and before.scalar.get(name, 0) > after.scalar.get(name, 0) for name, number in request.scalar.items()
         )
     )
 
@@ -130,10 +129,7 @@ def _node_has_room(pod: PodInfo, old: Object | None, new: Object | None) -> bool
         now.allocatable_pods > before.allocatable_pods
         or (request.cpu_milli > 0 and now.allocatable_cpu_milli > before.allocatable_cpu_milli)
         or (request.memory > 0 and now.allocatable_memory > before.allocatable_memory)
-        or (
-            request.ephemeral_storage > 0
-            and now.allocatable_ephemeral_storage > before.allocatable_ephemeral_storage
-        )
+        or (request.ephemeral_storage > 0 and now.allocatable_ephemeral_storage > before.allocatable_ephemeral_storage)
         or any(
             number and now.allocatable_scalar.get(name, 0) > before.allocatable_scalar.get(name, 0)
             for name, number in request.scalar.items()

@@ -133,9 +133,7 @@ class PodTopologySpread(Plugin):
     def scores(self, cycle: Cycle, pod: PodInfo, nodes: list[NodeInfo]) -> list[int] | None:
         explicit = bool(pod.spec.get("topologySpreadConstraints"))
         try:
-            constraints = (
-                constraints_of(pod, "ScheduleAnyway") if explicit else default_constraints(pod, self._listers)
-            )
+            constraints = constraints_of(pod, "ScheduleAnyway") if explicit else default_constraints(pod, self._listers)
         except SelectorError:
             return None
         if not constraints:

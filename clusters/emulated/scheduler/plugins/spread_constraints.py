@@ -94,9 +94,7 @@ def default_selector(pod: PodInfo, listers: Listers) -> Selector:
         selector = (service.get("spec") or {}).get("selector")
         if selector and selector.items() <= pod.labels.items():
             wanted.update(selector)
-    owner = next(
-        (one for one in pod.pod["metadata"].get("ownerReferences") or () if one.get("controller")), None
-    )
+    owner = next((one for one in pod.pod["metadata"].get("ownerReferences") or () if one.get("controller")), None)
     if owner is None:
         return selectors.from_map(wanted)
     key = f"{pod.namespace}/{owner['name']}"

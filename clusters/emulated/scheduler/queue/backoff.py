@@ -1,6 +1,6 @@
 """How long a Pod that failed waits at least: 1 s, 2 s, 4 s, … 10 s, in whole seconds of the clock.
 
-    failed the 1st time at 12:00:00.3   →   may be tried from 12:00:02.0 on, when its second has passed
+failed the 1st time at 12:00:00.3   →   may be tried from 12:00:02.0 on, when its second has passed
 """
 
 from __future__ import annotations

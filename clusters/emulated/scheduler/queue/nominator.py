@@ -1,7 +1,7 @@
 """Which nodes were promised to Pods that wait for their victims to leave.
 
-    nominator.add(pod, "node-1")     # preemption chose node-1
-    nominator.of_node("node-1")      # [pod]: others of lower priority must not take the room
+nominator.add(pod, "node-1")     # preemption chose node-1
+nominator.of_node("node-1")      # [pod]: others of lower priority must not take the room
 """
 
 from __future__ import annotations

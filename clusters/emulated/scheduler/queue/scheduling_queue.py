@@ -1,13 +1,13 @@
 """Pods that have no node yet, each in one of three places.
 
-    active          next to be tried: by priority, then by age
-    backing off     failed a short while ago; tried early only when nothing is active
-    unschedulable   waits for an event that one of the plugins that refused it finds helpful (5 minutes at most)
+active          next to be tried: by priority, then by age
+backing off     failed a short while ago; tried early only when nothing is active
+unschedulable   waits for an event that one of the plugins that refused it finds helpful (5 minutes at most)
 
-    queue.add(pod)                       # active (or gated: unschedulable until its gates are gone)
-    queued = await queue.pop()           # tried, refused by NodeResourcesFit
-    queue.add_unschedulable(queued)      # unschedulable
-    queue.move(Event("Pod", DELETE), …)  # a Pod left a node: active or backing off again
+queue.add(pod)                       # active (or gated: unschedulable until its gates are gone)
+queued = await queue.pop()           # tried, refused by NodeResourcesFit
+queue.add_unschedulable(queued)      # unschedulable
+queue.move(Event("Pod", DELETE), …)  # a Pod left a node: active or backing off again
 """
 
 from __future__ import annotations
@@ -163,13 +163,10 @@ class SchedulingQueue:
 
     def _concerns(self, plugin: str, event: Event) -> bool:
         return any(
-            one.resource == event.resource and event.action & one.actions
-            for one in self._registrations.get(plugin, ())
+            one.resource == event.resource and event.action & one.actions for one in self._registrations.get(plugin, ())
         )
 
-    def _is_worth_requeuing(
-        self, queued: QueuedPod, event: Event, old: Object | None, new: Object | None
-    ) -> bool:
+    def _is_worth_requeuing(self, queued: QueuedPod, event: Event, old: Object | None, new: Object | None) -> bool:
         if not queued.plugins or event is TIMEOUT:
             return True
         for plugin in queued.plugins:
@@ -207,9 +204,7 @@ class SchedulingQueue:
         self._unschedulable.pop(info.key, None)
         self._backing_off.pop(info.key, None)
         self._active[info.key] = queued
-        heapq.heappush(
-            self._active_heap, (-info.priority, queued.timestamp_s, next(self._sequence), queued)
-        )
+        heapq.heappush(self._active_heap, (-info.priority, queued.timestamp_s, next(self._sequence), queued))
         self._wake.set()
         return True
 

@@ -1,9 +1,9 @@
 """Claims that wait for their first consumer: what they could get on a node, and seeing that they get it.
 
-    claims = binder.claims_of(pod)                       # once per attempt
-    volumes = binder.find(claims, node)                  # per node; raises VolumeConflictError
-    binder.assume(pod, node, volumes)                    # nobody else may take them now
-    await binder.bind(pod, node, volumes)                # tell the api-server and wait until it is done
+claims = binder.claims_of(pod)                       # once per attempt
+volumes = binder.find(claims, node)                  # per node; raises VolumeConflictError
+binder.assume(pod, node, volumes)                    # nobody else may take them now
+await binder.bind(pod, node, volumes)                # tell the api-server and wait until it is done
 """
 
 from __future__ import annotations
@@ -298,9 +298,7 @@ def _allows(storage_class: Object, node: NodeInfo) -> bool:
     if not terms:
         return True
     return any(
-        all(
-            node.labels.get(one["key"]) in one.get("values", ()) for one in term.get("matchLabelExpressions") or ()
-        )
+        all(node.labels.get(one["key"]) in one.get("values", ()) for one in term.get("matchLabelExpressions") or ())
         for term in terms
     )
 
@@ -332,5 +330,3 @@ def bound_to(volume: Object, claim: Object) -> Object:
     bound = {**volume, "spec": {**volume["spec"], "claimRef": claim_reference}}
     # Only what the scheduler chose is undone when the claim goes; a reservation by hand stays.
     return bound if by_user else _annotated(bound, BOUND_BY_CONTROLLER, "yes")
-
-

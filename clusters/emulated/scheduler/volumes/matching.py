@@ -38,9 +38,7 @@ def is_bound_to(volume: Object, claim: Object) -> bool:
     return not reference.get("uid") or reference["uid"] == metadata["uid"]
 
 
-def find_volume(
-    claim: Object, volumes: Sequence[Object], labels: Mapping[str, str], taken: set[str]
-) -> Object | None:
+def find_volume(claim: Object, volumes: Sequence[Object], labels: Mapping[str, str], taken: set[str]) -> Object | None:
     """The volume that was reserved for the claim, or else the smallest one that will do."""
     wanted = requested(claim)
     selector = claim["spec"].get("selector")

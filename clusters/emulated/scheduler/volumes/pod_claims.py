@@ -28,8 +28,7 @@ def claim_names(pod: PodInfo) -> list[tuple[str, bool]]:
 def is_for_pod(pod: PodInfo, claim: Object) -> bool:
     """Whether an ephemeral volume's claim was made for this very Pod."""
     return any(
-        owner.get("controller") and owner["uid"] == pod.uid
-        for owner in claim["metadata"].get("ownerReferences") or ()
+        owner.get("controller") and owner["uid"] == pod.uid for owner in claim["metadata"].get("ownerReferences") or ()
     )
 
 

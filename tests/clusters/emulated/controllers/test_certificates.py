@@ -87,9 +87,7 @@ def test_somebody_who_may_not_waits_for_an_approval(cluster: EmulatedCluster) ->
 
 
 @pytest.mark.parametrize(("asked", "given"), [(3600, 3900), (86400, 86400), (10**9, 365 * 24 * 3600)])
-def test_the_requested_duration_counts_from_five_minutes_ago(
-    cluster: EmulatedCluster, asked: int, given: int
-) -> None:
+def test_the_requested_duration_counts_from_five_minutes_ago(cluster: EmulatedCluster, asked: int, given: int) -> None:
     make_request(cluster, request_pem("jane"), CLIENT, ["client auth"], expirationSeconds=asked)
     approve(cluster)
     issued = certificate(cluster)

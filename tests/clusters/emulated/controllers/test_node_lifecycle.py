@@ -109,9 +109,10 @@ def test_a_node_that_never_beats_is_unknown_after_the_grace_period_and_alone_it_
         assert (found[kind]["status"], found[kind]["reason"], found[kind]["message"]) == (
             "Unknown", "NodeStatusNeverUpdated", "Kubelet never posted node status."
         )  # fmt: skip
-    assert found["MemoryPressure"]["lastHeartbeatTime"] == cluster.api.get(f"{NODES}/late")["metadata"][
-        "creationTimestamp"
-    ]
+    assert (
+        found["MemoryPressure"]["lastHeartbeatTime"]
+        == cluster.api.get(f"{NODES}/late")["metadata"]["creationTimestamp"]
+    )
     assert taints(cluster, "late") == [f"{UNREACHABLE}:NoSchedule"]
     assert ("NodeNotReady", "Node late status is now: NodeNotReady", "node-controller") in events(cluster, "late")
     assert ("NodeNotReady", "Node is not ready", "node-controller") in events(cluster, "web")

@@ -103,9 +103,7 @@ def preferred_nodes(weight: int, key: str, value: str) -> Object:
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def near(
-    app: str, key: str = "kubernetes.io/hostname", *, anti: bool = False, weight: int = 0, **more: Any
-) -> Object:
+def near(app: str, key: str = "kubernetes.io/hostname", *, anti: bool = False, weight: int = 0, **more: Any) -> Object:
     """Pod (anti-)affinity to Pods labelled app=`app`; with a weight it is only preferred."""
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key, **more}
     kind = "podAntiAffinity" if anti else "podAffinity"

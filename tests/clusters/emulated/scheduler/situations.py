@@ -283,9 +283,7 @@ AFFINITY = [
         pod("p", affinity=near("db")),
         pod("db", labels={"app": "db"}),
     ),
-    _situation(
-        "near in a zone that nodes lack", [node("a")], pod("p", labels={"app": "p"}, affinity=near("p", ZONE))
-    ),
+    _situation("near in a zone that nodes lack", [node("a")], pod("p", labels={"app": "p"}, affinity=near("p", ZONE))),
     _situation(
         "away from somebody",
         [node("a"), pod("db", labels={"app": "db"}, on="a")],
@@ -512,9 +510,7 @@ VOLUMES = [
             pod(
                 "x",
                 on="a",
-                volumes=[
-                    {"name": "d", "iscsi": {"targetPortal": "127.0.0.1", "iqn": "iqn.2024-01.test:1", "lun": 0}}
-                ],
+                volumes=[{"name": "d", "iscsi": {"targetPortal": "127.0.0.1", "iqn": "iqn.2024-01.test:1", "lun": 0}}],
             ),
         ],
         pod(

@@ -116,9 +116,7 @@ def test_a_new_scheduler_catches_up(unscheduled: Scheduled) -> None:
     with unscheduled.scheduler():
         unscheduled.clock.advance(1)
         assert outcome(get(unscheduled, "p1")) == "a"
-        assert outcome(get(unscheduled, "p2")).startswith(
-            "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
-        )
+        assert outcome(get(unscheduled, "p2")).startswith("Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.")
 
 
 def test_the_important_pod_is_first(unscheduled: Scheduled) -> None:

@@ -137,9 +137,7 @@ def test_a_transaction_takes_one_branch_and_one_revision(run: Run) -> None:
         )
         assert (done.succeeded, done.revision) == (True, before + 1)
         assert [kv.value for kv in done.responses[2].kvs] == [b"1"]
-        refused = await store.txn(
-            (Compare(a, "value", "==", b"other"),), (Delete(a),), (Get(a), Get(root + "x"))
-        )
+        refused = await store.txn((Compare(a, "value", "==", b"other"),), (Delete(a),), (Get(a), Get(root + "x")))
         assert (refused.succeeded, refused.revision) == (False, before + 1)
         assert [kv.mod_revision for kv in refused.responses[0].kvs] == [before + 1]
         assert refused.responses[1].kvs == ()
@@ -304,9 +302,7 @@ def test_too_large_requests_are_refused_by_server_and_client(run: Run) -> None:
         await store.create(root + "fits", b"x" * 1_572_000)
         with pytest.raises(RequestTooLarge, match="etcdserver: request is too large"):
             await store.create(root + "a", b"x" * 1_600_000)
-        with pytest.raises(
-            MessageTooLarge, match=r"trying to send message larger than max \(29000\d\d vs. 2097152\)"
-        ):
+        with pytest.raises(MessageTooLarge, match=r"trying to send message larger than max \(29000\d\d vs. 2097152\)"):
             await store.create(root + "a", b"x" * 2_900_000)
         assert await store.get(root + "a") is None
 

@@ -41,9 +41,7 @@ def test_every_acknowledged_write_survives_kill_9_and_none_happens_twice(tmp_pat
         for key, (n, version, mod_revision) in asyncio.run(stored_state(tmp_path)).items():
             acked_n, acked_revision = acknowledged.get(key, (0, 0))
             context = f"{key} in life {life} with seed {seed}"
-            assert acked_n <= n <= sent[key], (
-                f"an acknowledged write is lost, or one was never sent: {context}"
-            )
+            assert acked_n <= n <= sent[key], f"an acknowledged write is lost, or one was never sent: {context}"
             assert version == n, f"a write happened twice: {context}"
             if n == acked_n:
                 assert mod_revision == acked_revision, context
@@ -249,9 +247,7 @@ def test_nobody_sees_a_write_before_it_is_durable(tmp_path: Path, monkeypatch: p
     assert seen_during_fsync == [(1, 0)]
 
 
-def test_after_a_failed_fsync_the_store_takes_no_more_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_failed_fsync_the_store_takes_no_more_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 

@@ -150,9 +150,7 @@ def test_a_killed_store_loses_what_was_not_logged_and_lets_the_rest_wait() -> No
     run(scenario)
 
 
-@pytest.mark.parametrize(
-    ("down_s", "recorded_s"), [(2, 0.7), (5, 4.6), (15, 1.5), (30, 12.6), (60, 14.7), (121, 57.0)]
-)
+@pytest.mark.parametrize(("down_s", "recorded_s"), [(2, 0.7), (5, 4.6), (15, 1.5), (30, 12.6), (60, 14.7), (121, 57.0)])
 def test_the_time_to_reconnect_is_near_the_recorded_one(down_s: float, recorded_s: float) -> None:
     earlier, later = next_attempt_s(down_s * 0.9), next_attempt_s(down_s * 1.1)
     candidates = [next_attempt_s(down_s), earlier, later]  # The real client adds 20 % of jitter.

@@ -118,9 +118,7 @@ def test_a_subscription_is_told_only_about_its_namespace_or_name() -> None:
         name.follow(cache, PODS + "a/x", 1)
         for key in ("a/x", "a/xy", "b/x", "ab/x"):
             await store.create(PODS + key, key.encode())
-        assert [event.key for event in everything.events] == [
-            PODS + k for k in ("a/x", "a/xy", "b/x", "ab/x")
-        ]
+        assert [event.key for event in everything.events] == [PODS + k for k in ("a/x", "a/xy", "b/x", "ab/x")]
         assert [event.key for event in namespace.events] == [PODS + "a/x", PODS + "a/xy"]
         assert [event.key for event in name.events] == [PODS + "a/x"]
         late = Follower().follow(cache, PODS + "a/x", 1)
@@ -331,9 +329,7 @@ def test_a_cache_that_cannot_list_yet_becomes_ready_when_the_store_does() -> Non
 def test_a_failing_subscriber_is_ended_and_harms_nobody_else() -> None:
     async def scenario(store: EmbeddedStore, cache: Cache, clock: SteppedClock) -> None:
         reported: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(
-            lambda _, context: reported.append(context["exception"])
-        )
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
         await cache.start()
         ended: list[EndReason] = []
 

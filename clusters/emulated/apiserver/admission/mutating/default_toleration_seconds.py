@@ -18,9 +18,7 @@ class DefaultTolerationSeconds(AdmissionPlugin):
             return
         spec = attributes.object.setdefault("spec", {})
         tolerations = spec.get("tolerations") or []
-        tolerated = {
-            each.get("key", "") for each in tolerations if each.get("effect", "") in ("", "NoExecute")
-        }
+        tolerated = {each.get("key", "") for each in tolerations if each.get("effect", "") in ("", "NoExecute")}
         if "" in tolerated:
             return
         missing = [

@@ -121,9 +121,7 @@ def _whole_pod(spec: Mapping[str, Any], part: Any) -> ResourceList:
     return total
 
 
-def _constraints(
-    kind: str, limit: Mapping[str, Any], requests: ResourceList, limits: ResourceList
-) -> Iterator[str]:
+def _constraints(kind: str, limit: Mapping[str, Any], requests: ResourceList, limits: ResourceList) -> Iterator[str]:
     for name, enforced in _sorted(limit.get("min")):
         yield from _minimum(kind, name, enforced, requests, limits)
     for name, enforced in _sorted(limit.get("max")):
@@ -143,9 +141,7 @@ def _comparable(*amounts: Quantity) -> list[int]:
     return values
 
 
-def _minimum(
-    kind: str, name: str, enforced: Quantity, requests: ResourceList, limits: ResourceList
-) -> Iterator[str]:
+def _minimum(kind: str, name: str, enforced: Quantity, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
     request, limit = requests.get(name), limits.get(name)
     observed_request, observed_limit, least = _comparable(request or ZERO, limit or ZERO, enforced)
     if request is None:
@@ -165,9 +161,7 @@ def _maximum_request(kind: str, name: str, enforced: Quantity, requests: Resourc
         yield f"maximum {name} usage per {kind} is {enforced}, but request is {request}"
 
 
-def _maximum(
-    kind: str, name: str, enforced: Quantity, requests: ResourceList, limits: ResourceList
-) -> Iterator[str]:
+def _maximum(kind: str, name: str, enforced: Quantity, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
     request, limit = requests.get(name), limits.get(name)
     observed_request, observed_limit, most = _comparable(request or ZERO, limit or ZERO, enforced)
     if limit is None:
@@ -178,9 +172,7 @@ def _maximum(
         yield f"maximum {name} usage per {kind} is {enforced}, but request is {request}"
 
 
-def _ratio(
-    kind: str, name: str, enforced: Quantity, requests: ResourceList, limits: ResourceList
-) -> Iterator[str]:
+def _ratio(kind: str, name: str, enforced: Quantity, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
     request, limit = requests.get(name), limits.get(name)
     observed_request, observed_limit, _ = _comparable(request or ZERO, limit or ZERO, enforced)
     subject = f"{name} max limit to request ratio per {kind} is {enforced}"

@@ -28,9 +28,7 @@ _KUBELET_LABELS = frozenset(
 )  # fmt: skip
 _KUBELET_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 # What a kubelet may write of a claim's status after it expanded the volume.
-_CLAIM_STATUS_OF_NODE = frozenset(
-    ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
-)
+_CLAIM_STATUS_OF_NODE = frozenset(("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"))
 
 
 def node_name_of(user_name: str, groups: Iterable[str]) -> str | None:
@@ -75,9 +73,7 @@ class NodeRestriction(AdmissionPlugin):
                 await judge_token_request(self._objects, self._authorize, node, attributes)
         elif resource == "leases":
             if attributes.namespace != "kube-node-lease":
-                raise forbidden(
-                    attributes, 'can only access leases in the "kube-node-lease" system namespace'
-                )
+                raise forbidden(attributes, 'can only access leases in the "kube-node-lease" system namespace')
             _same_name(node, attributes, "node lease")
         elif resource == "csinodes":
             _same_name(node, attributes, "CSINode")
@@ -138,9 +134,7 @@ class NodeRestriction(AdmissionPlugin):
         try:
             referred = api_objects(pod.get("spec") or {})
         except UnknownReferenceError as unknown:
-            raise forbidden(
-                attributes, f"error checking mirror pod for API references: {unknown}"
-            ) from unknown
+            raise forbidden(attributes, f"error checking mirror pod for API references: {unknown}") from unknown
         if referred:
             raise forbidden(attributes, f"{who} can not create pods that reference {referred}")
 
@@ -261,9 +255,7 @@ def _admit_claim_status(node: str, attributes: Attributes) -> None:
 def _beyond_expansion(claim: Mapping[str, Any]) -> Object:
     rest = dict(claim)
     metadata = rest.get("metadata") or {}
-    rest["metadata"] = {
-        name: metadata[name] for name in metadata if name not in ("resourceVersion", "managedFields")
-    }
+    rest["metadata"] = {name: metadata[name] for name in metadata if name not in ("resourceVersion", "managedFields")}
     status = rest.get("status") or {}
     rest["status"] = {name: status[name] for name in status if name not in _CLAIM_STATUS_OF_NODE}
     return rest

@@ -13,9 +13,7 @@ from clusters.kube import errors
 from clusters.kube.gostring import quote
 
 
-async def judge_token_request(
-    objects: Objects, authorize: Authorize, node: str, attributes: Attributes
-) -> None:
+async def judge_token_request(objects: Objects, authorize: Authorize, node: str, attributes: Attributes) -> None:
     """Refuses a TokenRequest of a node that is not for one of its own pods."""
     spec = (attributes.object or {}).get("spec") or {}
     bound = spec.get("boundObjectRef")

@@ -43,9 +43,7 @@ class ServiceAccount(AdmissionPlugin):
         name = spec.get("serviceAccountName")
         if not name:
             # The older field of the same meaning is always kept equal.
-            name = spec["serviceAccountName"] = spec["serviceAccount"] = (
-                spec.get("serviceAccount") or "default"
-            )
+            name = spec["serviceAccountName"] = spec["serviceAccount"] = spec.get("serviceAccount") or "default"
         account = await self._account(attributes, name)
         if _wants_token(spec, account):
             self._mount_token(spec)
@@ -99,9 +97,7 @@ class ServiceAccount(AdmissionPlugin):
 
     def _mount_token(self, spec: Object) -> None:
         volumes = spec.get("volumes") or []
-        volume_name = next(
-            (each["name"] for each in volumes if each.get("name", "").startswith(_VOLUME_PREFIX)), ""
-        )
+        volume_name = next((each["name"] for each in volumes if each.get("name", "").startswith(_VOLUME_PREFIX)), "")
         has_volume = bool(volume_name)
         mounted = False
         for field in ("initContainers", "containers"):

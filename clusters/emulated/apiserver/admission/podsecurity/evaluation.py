@@ -72,9 +72,7 @@ def _checks(level: str, minor: int) -> tuple[Check, ...]:
     return tuple(chosen.values())
 
 
-def evaluate(
-    policy: LevelVersion, metadata: Mapping[str, Any] | None, spec: Mapping[str, Any]
-) -> list[Violation]:
+def evaluate(policy: LevelVersion, metadata: Mapping[str, Any] | None, spec: Mapping[str, Any]) -> list[Violation]:
     """Everything in the pod that the level at that version forbids, in the order of the messages."""
     if policy.level == "privileged":
         return []

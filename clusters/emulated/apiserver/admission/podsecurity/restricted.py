@@ -29,9 +29,7 @@ _RESTRICTED_VOLUMES = (
 
 
 def allow_privilege_escalation_1_8(annotations: Annotations, spec: Spec) -> Violation | None:
-    bad = [
-        name for name, context, _ in containers(spec) if context.get("allowPrivilegeEscalation") is not False
-    ]
+    bad = [name for name, context, _ in containers(spec) if context.get("allowPrivilegeEscalation") is not False]
     if not bad:
         return None
     detail = f"{named(bad)} must set securityContext.allowPrivilegeEscalation=false"
@@ -58,9 +56,7 @@ def capabilities_1_22(annotations: Annotations, spec: Spec) -> Violation | None:
     if missing:
         details.append(f'{named(missing)} must set securityContext.capabilities.drop=["ALL"]')
     if adding:
-        details.append(
-            f"{named(adding)} must not include {quoted(sorted(added))} in securityContext.capabilities.add"
-        )
+        details.append(f"{named(adding)} must not include {quoted(sorted(added))} in securityContext.capabilities.add")
     return Violation("unrestricted capabilities", "; ".join(details)) if details else None
 
 

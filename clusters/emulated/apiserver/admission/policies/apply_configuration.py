@@ -42,9 +42,7 @@ class ConfigurationMerger:
         atomics = list(_atomics(found.root, configuration, ""))
         if atomics:
             listed = ", ".join(atomics)
-            raise ValueError(
-                f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {listed}"
-            )
+            raise ValueError(f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {listed}")
         merged: Object = merge(found.root, obj, configuration)
         return merged
 

@@ -64,9 +64,7 @@ class Parameters:
                     "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
                 )
         elif given:
-            raise ConfigurationError(
-                "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
-            )
+            raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         found = self._find(resource, where, param_ref)
         if not found and param_ref.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")

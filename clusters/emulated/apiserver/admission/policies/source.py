@@ -45,17 +45,13 @@ class MatchResources:
         self._equivalent = resources.get("matchPolicy", "Equivalent") == "Equivalent"
         self._selectors = Selectors(resources)
 
-    async def match(
-        self, attributes: Attributes, objects: Objects, equivalents: Equivalents
-    ) -> Resource | None:
+    async def match(self, attributes: Attributes, objects: Objects, equivalents: Equivalents) -> Resource | None:
         found: Resource | None = requested(attributes)
         if self._rules:
             found = find_rule(self._rules, attributes, self._equivalent, equivalents, check_names=True)
         if found is None or not self._selectors.match_object(attributes):
             return None
-        if self._excluded and find_rule(
-            self._excluded, attributes, self._equivalent, equivalents, check_names=True
-        ):
+        if self._excluded and find_rule(self._excluded, attributes, self._equivalent, equivalents, check_names=True):
             return None
         return found if await self._selectors.match_namespace(attributes, objects) else None
 

@@ -115,9 +115,7 @@ class ValidatingAdmissionPolicy(AdmissionPlugin):
         namespace: Object | None,
         answers: dict[Any, bool],
     ) -> Activation:
-        return Activation(
-            versioned, resource, self._authorize, params=param, namespace=namespace, answers=answers
-        )
+        return Activation(versioned, resource, self._authorize, params=param, namespace=namespace, answers=answers)
 
     async def _namespace(self, attributes: Attributes) -> Object | None:
         name = attributes.namespace

@@ -63,9 +63,7 @@ class ValidationProgram:
             (
                 each,
                 compile_expression(env, each.get("expression", ""), BOOL),
-                compile_expression(quiet, each["messageExpression"], STRING)
-                if each.get("messageExpression")
-                else None,
+                compile_expression(quiet, each["messageExpression"], STRING) if each.get("messageExpression") else None,
             )
             for each in spec.get("validations") or ()
         ]

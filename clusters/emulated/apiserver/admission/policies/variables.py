@@ -64,9 +64,7 @@ class LazyVariables:
 
     __slots__ = ("_bindings", "_expressions", "_outcomes", "budget")
 
-    def __init__(
-        self, expressions: Mapping[str, Expression], bindings: Mapping[str, Any], budget: Budget
-    ) -> None:
+    def __init__(self, expressions: Mapping[str, Expression], bindings: Mapping[str, Any], budget: Budget) -> None:
         self._expressions = expressions
         self._bindings = bindings
         self._outcomes: dict[str, tuple[Any, str]] = {}

@@ -19,9 +19,7 @@ RESOURCES = frozenset(("count/pods", "pods", *_COMPUTE, *_BY_PART))
 _HUGE_PAGES = ("hugepages-", "requests.hugepages-")
 _DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
 # A quota on one of these makes every container declare it. Kubernetes calls that a mistake, and keeps it.
-_MUST_BE_DECLARED = frozenset(
-    ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
-)
+_MUST_BE_DECLARED = frozenset(("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
 
 
 def _is_native(name: str) -> bool:
@@ -127,9 +125,7 @@ def missing(required: Iterable[str], pod: Object) -> str:
 def _sets_pod_level(spec: Object) -> bool:
     resources = spec.get("resources") or {}
     return any(
-        pod_resources.is_pod_level(name)
-        for part in ("requests", "limits")
-        for name in resources.get(part) or ()
+        pod_resources.is_pod_level(name) for part in ("requests", "limits") for name in resources.get(part) or ()
     )
 
 

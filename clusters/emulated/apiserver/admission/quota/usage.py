@@ -26,9 +26,7 @@ class Evaluator:
     """Counts objects of one kind; subclasses know more about theirs."""
 
     def __init__(self, resource: str) -> None:
-        self.names = frozenset(
-            (f"count/{resource}", resource) if resource in _PLAIN_NAMES else (f"count/{resource}",)
-        )
+        self.names = frozenset((f"count/{resource}", resource) if resource in _PLAIN_NAMES else (f"count/{resource}",))
         self._usage = dict.fromkeys(self.names, ONE)
 
     def handles(self, attributes: Attributes) -> bool:
@@ -159,9 +157,7 @@ class PodEvaluator(Evaluator):
         if attributes.subresource:
             return False
         if attributes.operation == "UPDATE":
-            return pods.has_deadline(attributes.object or {}) != pods.has_deadline(
-                attributes.old_object or {}
-            )
+            return pods.has_deadline(attributes.object or {}) != pods.has_deadline(attributes.old_object or {})
         return True
 
     def matching(self, hard: Iterable[str]) -> list[str]:

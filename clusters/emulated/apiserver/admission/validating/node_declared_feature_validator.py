@@ -37,8 +37,7 @@ class NodeDeclaredFeatureValidator(AdmissionPlugin):
         missing = [each for each in needed if each not in declared]
         if missing:
             why = (
-                f"pod update requires features {', '.join(missing)} "
-                f"which are not available on node {quote(node_name)}"
+                f"pod update requires features {', '.join(missing)} which are not available on node {quote(node_name)}"
             )
             raise forbidden(attributes, why)
 

@@ -31,9 +31,7 @@ _TEMPLATE = {
     "jobs.batch": ("spec", "template"),
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
 }
-_IGNORED_SUBRESOURCES = frozenset(
-    ("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status")
-)
+_IGNORED_SUBRESOURCES = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
 _PODS_TO_CHECK_MAX = 3000
 
 
@@ -193,8 +191,7 @@ class PodSecurity(AdmissionPlugin):
             and not {f"{_AUDIT}{mode}", f"{_AUDIT}{mode}-version"}.isdisjoint(labels or ())
         ]
         attributes.request.warn(
-            f"namespace {quote(name)} is exempt from Pod Security, "
-            f"and the policy ({', '.join(parts)}) will be ignored"
+            f"namespace {quote(name)} is exempt from Pod Security, and the policy ({', '.join(parts)}) will be ignored"
         )
 
     def _existing_pods(self, namespace: str, enforce: LevelVersion) -> list[str]:
@@ -214,8 +211,7 @@ class PodSecurity(AdmissionPlugin):
             )
         if violating:
             warnings.append(
-                f"existing pods in namespace {quote(namespace)} violate the new PodSecurity "
-                f'enforce level "{enforce}"'
+                f'existing pods in namespace {quote(namespace)} violate the new PodSecurity enforce level "{enforce}"'
             )
         return warnings + sorted(_decorated(reasons, names) for reasons, names in violating.items())
 

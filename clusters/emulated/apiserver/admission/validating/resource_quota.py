@@ -113,9 +113,7 @@ class ResourceQuota(AdmissionPlugin):
         charges = []
         for quota in interesting:
             counted = bool(before) and old is not None and _matches(evaluator, quota, old)
-            delta = {
-                name: amount - before.get(name, ZERO) if counted else amount for name, amount in usage.items()
-            }
+            delta = {name: amount - before.get(name, ZERO) if counted else amount for name, amount in usage.items()}
             delta = {name: amount for name, amount in delta.items() if amount.sign() > 0}
             if delta:
                 charges.append((quota, delta))

@@ -83,9 +83,7 @@ class WebhookSource:
     def webhooks(self) -> tuple[Webhook, ...]:
         revision = self._objects.revision_of(self._resource)
         if revision != self._revision:
-            configurations = sorted(
-                self._objects.list(self._resource), key=lambda each: str(each["metadata"]["name"])
-            )
+            configurations = sorted(self._objects.list(self._resource), key=lambda each: str(each["metadata"]["name"]))
             self._webhooks = tuple(
                 Webhook(each["metadata"]["name"], position, entry)
                 for each in configurations

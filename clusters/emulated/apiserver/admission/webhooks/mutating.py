@@ -65,9 +65,7 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
         try:
             for position, webhook in enumerate(webhooks):
                 resource = await webhook.match(versioned, self._objects, self._equivalents, self._authorize)
-                if resource is None or (
-                    reinvocation.is_reinvoke and not tracker.should_reinvoke(webhook.uid)
-                ):
+                if resource is None or (reinvocation.is_reinvoke and not tracker.should_reinvoke(webhook.uid)):
                     continue
                 changed = await self._ask(webhook, position, versioned, resource, reinvocation.is_reinvoke)
                 if changed:
@@ -104,9 +102,7 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
             note(attributes, f"mutation.webhook.admission.k8s.io/{key}", value)
         return changed
 
-    def _patch(
-        self, webhook: Webhook, answer: Answer, versioned: Versioned, resource: Resource, key: str
-    ) -> bool:
+    def _patch(self, webhook: Webhook, answer: Answer, versioned: Versioned, resource: Resource, key: str) -> bool:
         try:
             patch = loads(decode_patch(answer))
             operations, _ = json_patch.operations(patch, strict=False)

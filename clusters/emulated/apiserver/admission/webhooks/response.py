@@ -17,12 +17,8 @@ from clusters.kube.schema.model import Struct
 
 Object = dict[str, Any]
 _BODY_SHOWN_BYTES = 2048
-_TYPE_META = (
-    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
-)
-_KNOWN_KINDS = frozenset(
-    (("admission.k8s.io/v1", "AdmissionReview"), ("admission.k8s.io/v1beta1", "AdmissionReview"))
-)
+_TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_KNOWN_KINDS = frozenset((("admission.k8s.io/v1", "AdmissionReview"), ("admission.k8s.io/v1beta1", "AdmissionReview")))
 _PLAIN_TEXTS = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
@@ -32,8 +28,7 @@ _PLAIN_TEXTS = {
     422: "the server rejected our request due to an error in our request",
     429: "the server has received too many requests and has asked us to try again later",
     503: "the server is currently unable to handle the request",
-    504: "the server was unable to return a response in the time allotted, "
-    "but may still be processing the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
 
 

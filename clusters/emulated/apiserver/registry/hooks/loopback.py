@@ -58,9 +58,7 @@ class Loopback:
         assert served is not None, f"{resource} is always served"
         return served
 
-    def _request(
-        self, verb: str, method: str, served: Served, namespace: str, name: str, subresource: str
-    ) -> Request:
+    def _request(self, verb: str, method: str, served: Served, namespace: str, name: str, subresource: str) -> Request:
         resource, services = served.resource, self._writer.services
         info = RequestInfo(
             True,

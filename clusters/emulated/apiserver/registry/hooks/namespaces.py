@@ -1,8 +1,8 @@
 """Namespaces are emptied before they go.
 
-    DELETE                                  phase Terminating, deletionTimestamp = now
-    content removed, PUT …/finalize         spec.finalizers empty: gone with that write, unless metadata.finalizers
-                                            still holds it, then with the write that empties those
+DELETE                                  phase Terminating, deletionTimestamp = now
+content removed, PUT …/finalize         spec.finalizers empty: gone with that write, unless metadata.finalizers
+                                        still holds it, then with the write that empties those
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is wrong with a CEL expression of a webhook or a policy.
 
-    >>> errors = compile_errors("spec.x", "object.nope(1)", environment(params=False), BOOL)
-    >>> errors[0].detail.splitlines()[0]
-    "compilation failed: ERROR: <input>:1:12: undeclared reference to 'nope' (in container '')"
+>>> errors = compile_errors("spec.x", "object.nope(1)", environment(params=False), BOOL)
+>>> errors[0].detail.splitlines()[0]
+"compilation failed: ERROR: <input>:1:12: undeclared reference to 'nope' (in container '')"
 """
 
 from __future__ import annotations

@@ -179,9 +179,7 @@ def _validating_errors(policy: Object, *, check_conditions: bool) -> list[FieldE
     return errors + _audit_errors(policy, spec, types)
 
 
-def _validation_errors(
-    spec: Object, validation: Object, types: dict[str, Type], path: str
-) -> list[FieldError]:
+def _validation_errors(spec: Object, validation: Object, types: dict[str, Type], path: str) -> list[FieldError]:
     from clusters.emulated.apiserver.validation.admissionregistration.expressions import compile_errors
     from clusters.kube.cel import BOOL, STRING
 

@@ -13,8 +13,7 @@ _TYPES = ("boolean", "date", "integer", "number", "string")
 _FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE_MAX = 8
 _SELECTABLE_TYPES = (
-    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are "
-    "allowed."
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
 )
 
 
@@ -66,9 +65,7 @@ def subresource_errors(subresources: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def selectable_field_errors(
-    fields: list[Object], schema: Mapping[str, Any], path: str
-) -> list[FieldError]:
+def selectable_field_errors(fields: list[Object], schema: Mapping[str, Any], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for position, field in enumerate(fields):

@@ -101,9 +101,7 @@ class CustomResourceDefinitionRules(LifecycleRules):
             errors += unchanged(spec.get("scope") or "", old_spec.get("scope") or "", "spec.scope")
             errors += unchanged(resource.get("kind") or "", old_resource.get("kind") or "", "spec.names.kind")
         errors += unchanged(spec.get("group") or "", old_spec.get("group") or "", "spec.group")
-        errors += unchanged(
-            resource.get("plural") or "", old_resource.get("plural") or "", "spec.names.plural"
-        )
+        errors += unchanged(resource.get("plural") or "", old_resource.get("plural") or "", "spec.names.plural")
         return errors + _whole_errors(obj, old)
 
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
@@ -140,9 +138,7 @@ def _whole_errors(obj: Object, old: Object | None) -> list[FieldError]:
     errors += approval_errors(obj, old)
     preserve = (obj.get("spec") or {}).get("preserveUnknownFields")
     if preserve and not ((old or {}).get("spec") or {}).get("preserveUnknownFields"):
-        text = (
-            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        )
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         errors.append(invalid("spec.preserveUnknownFields", preserve, text))
     return errors
 
@@ -203,9 +199,7 @@ def _spec_errors(spec: Object, *, known_review_version: bool) -> list[FieldError
         errors.append(invalid("spec.version", versions[0]["name"], ",".join(texts)))
     resource = spec.get("names") or {}
     errors += [
-        required(f"spec.names.{name}")
-        for name in ("plural", "singular", "kind", "listKind")
-        if not resource.get(name)
+        required(f"spec.names.{name}") for name in ("plural", "singular", "kind", "listKind") if not resource.get(name)
     ]
     errors += names_errors(resource, "spec.names")
     any_status = any(_status_enabled(version) for version in versions)
@@ -282,9 +276,7 @@ def _warning_texts(deprecated: bool, warning: str | None) -> list[str]:
     for position, character in enumerate(warning):
         if not character.isprintable():
             at = len(warning[:position].encode())
-            texts.append(
-                f"must only contain printable UTF-8 characters; non-printable character found at index {at}"
-            )
+            texts.append(f"must only contain printable UTF-8 characters; non-printable character found at index {at}")
             break
     return texts
 

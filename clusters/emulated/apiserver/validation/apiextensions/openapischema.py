@@ -189,9 +189,7 @@ def _rule_errors(schema: Schema, rule: Schema, path: str) -> list[FieldError]:
     return errors
 
 
-def _compile_errors(
-    schema: Schema, path: str, place: Place, costs: list[tuple[str, int]]
-) -> list[FieldError]:
+def _compile_errors(schema: Schema, path: str, place: Place, costs: list[tuple[str, int]]) -> list[FieldError]:
     from clusters.kube.cel import CompileError, InstantiationError
     from clusters.kube.cel.schema import rule_environment
 
@@ -220,8 +218,7 @@ def _compile_errors(
         if uses_old_self:
             if place.uncorrelatable is not None:
                 text = (
-                    "oldSelf cannot be used on the uncorrelatable portion of the schema within "
-                    f"{place.uncorrelatable}"
+                    f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelatable}"
                 )
                 errors.append(invalid(f"{rule_path}.rule", rule["rule"], text))
         elif rule.get("optionalOldSelf") is not None:

@@ -102,9 +102,7 @@ def _type_errors(schema: Schema, kind: str, level: str, path: str) -> list[Field
     return errors
 
 
-def _resource_errors(
-    schema: Schema, properties: Mapping[str, Schema], level: str, path: str
-) -> list[FieldError]:
+def _resource_errors(schema: Schema, properties: Mapping[str, Schema], level: str, path: str) -> list[FieldError]:
     """apiVersion, kind and metadata of a resource, at the root or embedded."""
     errors: list[FieldError] = []
     resource = level == _ROOT or schema.get(_EMBEDDED)

@@ -66,9 +66,7 @@ class APIServiceRules(KindRules):
 
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
         return [
-            not_supported(
-                f"{index('status.conditions', position)}.status", condition.get("status") or "", _STATUSES
-            )
+            not_supported(f"{index('status.conditions', position)}.status", condition.get("status") or "", _STATUSES)
             for position, condition in enumerate((obj.get("status") or {}).get("conditions") or ())
             if condition.get("status") not in _STATUSES
         ]

@@ -77,9 +77,7 @@ class DeploymentRules(TemplateRules):
         if deadline is not None:
             errors += nonnegative(deadline, "spec.progressDeadlineSeconds")
             if deadline <= (spec.get("minReadySeconds") or 0):
-                errors.append(
-                    invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
-                )
+                errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
         return errors
 
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:

@@ -52,9 +52,7 @@ class ReplicaSetRules(TemplateRules):
 
     def _spec_errors(self, spec: Object, old_spec: Object | None) -> list[FieldError]:
         errors = nonnegative_fields(spec, "spec", "replicas", "minReadySeconds")
-        errors += selector_errors(
-            spec.get("selector"), "spec.selector", "empty selector is invalid for deployment"
-        )
+        errors += selector_errors(spec.get("selector"), "spec.selector", "empty selector is invalid for deployment")
         well_formed = not validate_label_selector(spec.get("selector"), "")
         return errors + replica_template_errors(spec, "spec", well_formed, old_spec)
 

@@ -93,8 +93,7 @@ class StatefulSetRules(TemplateRules):
             errors.append(
                 forbidden(
                     "spec",
-                    f"updates to statefulset spec for fields other than {listed} and '{_CHANGEABLE[-1]}' "
-                    "are forbidden",
+                    f"updates to statefulset spec for fields other than {listed} and '{_CHANGEABLE[-1]}' are forbidden",
                 )
             )
         return errors
@@ -102,9 +101,7 @@ class StatefulSetRules(TemplateRules):
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
         status = obj.get("status") or {}
         counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-        errors = nonnegative_fields(
-            status, "status", "replicas", *counts, "observedGeneration", "collisionCount"
-        )
+        errors = nonnegative_fields(status, "status", "replicas", *counts, "observedGeneration", "collisionCount")
         errors += counts_within_replicas(status, counts, "status.readyReplicas")
         return errors + collision_count_kept(status, old.get("status") or {})
 
@@ -229,9 +226,7 @@ def _claim_errors(spec: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _template_errors(
-    spec: Object, path: str, old_template: Object | None, judge_template: bool
-) -> list[FieldError]:
+def _template_errors(spec: Object, path: str, old_template: Object | None, judge_template: bool) -> list[FieldError]:
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors: list[FieldError] = []
     if selector is None or selector.get("matchLabels") or selector.get("matchExpressions"):

@@ -77,16 +77,12 @@ def always_restarted(template: Object, path: str, kind: str) -> list[FieldError]
         errors.append(not_supported(child(path, "spec.restartPolicy"), restart_policy, ("Always",)))
     if pod_spec.get("activeDeadlineSeconds") is not None:
         errors.append(
-            forbidden(
-                child(path, "spec.activeDeadlineSeconds"), f"activeDeadlineSeconds in {kind} is not Supported"
-            )
+            forbidden(child(path, "spec.activeDeadlineSeconds"), f"activeDeadlineSeconds in {kind} is not Supported")
         )
     return errors
 
 
-def replica_template_errors(
-    spec: Object, path: str, well_formed: bool, old_spec: Object | None
-) -> list[FieldError]:
+def replica_template_errors(spec: Object, path: str, well_formed: bool, old_spec: Object | None) -> list[FieldError]:
     """Selector and template of ReplicaSets and Deployments, once the selector itself was looked at."""
     selector = spec.get("selector")
     if not well_formed:

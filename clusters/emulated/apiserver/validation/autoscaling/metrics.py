@@ -41,9 +41,7 @@ def metric_spec_errors(spec: Object, path: str, described_errors: list[FieldErro
     return errors
 
 
-def _source_errors(
-    name: str, source: Object, path: str, described_errors: list[FieldError]
-) -> list[FieldError]:
+def _source_errors(name: str, source: Object, path: str, described_errors: list[FieldError]) -> list[FieldError]:
     errors: list[FieldError] = []
     if name == "object":
         errors += described_errors

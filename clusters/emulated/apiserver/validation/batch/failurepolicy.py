@@ -42,9 +42,7 @@ def pod_failure_policy_errors(spec: Object, path: str) -> list[FieldError]:
     errors = [too_many(rules_path, len(rules), _RULES_MAX)] if len(rules) > _RULES_MAX else []
     pod_spec = (spec.get("template") or {}).get("spec") or {}
     containers = {
-        container.get("name", "")
-        for part in ("containers", "initContainers")
-        for container in pod_spec.get(part) or ()
+        container.get("name", "") for part in ("containers", "initContainers") for container in pod_spec.get(part) or ()
     }
     for position, rule in enumerate(rules):
         errors += _rule_errors(spec, rule, index(rules_path, position), containers)
@@ -140,8 +138,7 @@ def _success_rule_errors(rule: Object, path: str, completions: int) -> list[Fiel
             errors.append(invalid(count_path, count, text))
         if indexes is not None and count > total:
             text = (
-                f"must be less than or equal to {total} "
-                "(the number of indexes in the specified succeededIndexes field)"
+                f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
             )
             errors.append(invalid(count_path, count, text))
     return errors

@@ -66,9 +66,7 @@ class JobRules(TemplateRules):
         errors = _job_errors(obj, old_spec, prefixed_labels=prefixed)
         errors += _selected_spec_errors(spec, old_spec)
         errors += _completions_errors(spec, old_spec)
-        errors += unchanged(
-            spec.get("selector"), old_spec.get("selector"), "spec.selector", "*meta.LabelSelector"
-        )
+        errors += unchanged(spec.get("selector"), old_spec.get("selector"), "spec.selector", "*meta.LabelSelector")
         errors += _template_kept(spec, old_spec, mutable=_template_mutable(old))
         for name, type_name in (
             ("completionMode", ""), ("podFailurePolicy", "*batch.PodFailurePolicy"), ("backoffLimitPerIndex", ""),
@@ -175,9 +173,7 @@ def _completions_errors(spec: Object, old_spec: Object) -> list[FieldError]:
         return unchanged(completions, old_completions, "spec.completions")
     if completions is None or completions == old_completions or completions == spec.get("parallelism"):
         return []
-    return [
-        invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")
-    ]
+    return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")]
 
 
 def _template_mutable(old: Object) -> bool:

@@ -28,9 +28,7 @@ _USAGES = (
 _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _DECISIONS = ("Approved", "Denied")
 _FINAL = (*_DECISIONS, "Failed")
-_PEM_BLOCK = re.compile(
-    rb"-----BEGIN ([^\n-]*)-----\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL
-)
+_PEM_BLOCK = re.compile(rb"-----BEGIN ([^\n-]*)-----\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
 _EXPIRATION_S_MIN = 600
 
 
@@ -46,8 +44,6 @@ class _May(NamedTuple):
     any_certificate: bool = False
     unknown_usages: bool = False
     duplicate_usages: bool = False
-
-
 
 
 class CertificateSigningRequestRules(KindRules):

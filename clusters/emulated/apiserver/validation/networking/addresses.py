@@ -39,10 +39,7 @@ class IPAddressRules(KindRules):
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         parent = (obj.get("spec") or {}).get("parentRef") or {}
-        return {
-            f"spec.parentRef.{name}": parent.get(name) or ""
-            for name in ("group", "resource", "name", "namespace")
-        }
+        return {f"spec.parentRef.{name}": parent.get(name) or "" for name in ("group", "resource", "name", "namespace")}
 
 
 class ServiceCIDRRules(LifecycleRules):
@@ -76,8 +73,6 @@ def _cidrs_errors(spec: Object) -> list[FieldError]:
         errors += [invalid(index(path, position), cidr, text) for text in ipaddr.canonical_cidr(cidr)]
     networks = [ipaddr.parse_cidr(cidr) for cidr in cidrs]
     if len(cidrs) == 2 and networks[0] and networks[1] and networks[0].version == networks[1].version:
-        text = (
-            "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-        )
+        text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
         errors.append(invalid(path, cidrs, text))
     return errors

@@ -58,9 +58,7 @@ class IngressRules(LifecycleRules):
     def warnings_create(self, obj: Object) -> list[str]:
         annotations = (obj.get("metadata") or {}).get("annotations") or {}
         if _CLASS_ANNOTATION in annotations and obj["spec"].get("ingressClassName") is None:
-            return [
-                f'annotation "{_CLASS_ANNOTATION}" is deprecated, please use \'spec.ingressClassName\' instead'
-            ]
+            return [f"annotation \"{_CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
         return []
 
 
@@ -229,5 +227,3 @@ def _parameters_errors(parameters: Object, path: str) -> list[FieldError]:
     else:
         errors += named(f"{path}.namespace", namespace, names.dns_label)
     return errors
-
-

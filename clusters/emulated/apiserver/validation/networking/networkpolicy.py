@@ -63,9 +63,7 @@ def _ip_blocks(spec: Object) -> list[tuple[str, Object]]:
 
 def _spec_errors(spec: Object, old_spec: Object, known_cidrs: frozenset[str]) -> list[FieldError]:
     allow_invalid = bool(validate_label_selector(old_spec.get("podSelector"), ""))
-    errors = validate_label_selector(
-        spec.get("podSelector"), "spec.podSelector", allow_invalid_values=allow_invalid
-    )
+    errors = validate_label_selector(spec.get("podSelector"), "spec.podSelector", allow_invalid_values=allow_invalid)
     for direction, peers in _DIRECTIONS:
         for number, rule in enumerate(spec.get(direction) or ()):
             rule_path = index(f"spec.{direction}", number)
@@ -107,9 +105,7 @@ def _port_errors(port: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _peer_errors(
-    peer: Object, path: str, allow_invalid: bool, known_cidrs: frozenset[str]
-) -> list[FieldError]:
+def _peer_errors(peer: Object, path: str, allow_invalid: bool, known_cidrs: frozenset[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     selectors = [name for name in ("podSelector", "namespaceSelector") if peer.get(name) is not None]
     for name in selectors:

@@ -55,9 +55,7 @@ def _spec_errors(spec: Object, *, allow_invalid: bool) -> list[FieldError]:
         if value_of is not None:
             errors += positive_int_or_percent(value_of, child("spec", name))
             errors += at_most_100_percent(value_of, child("spec", name))
-    errors += validate_label_selector(
-        spec.get("selector"), "spec.selector", allow_invalid_values=allow_invalid
-    )
+    errors += validate_label_selector(spec.get("selector"), "spec.selector", allow_invalid_values=allow_invalid)
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _EVICTION_POLICIES:
         errors.append(not_supported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES))

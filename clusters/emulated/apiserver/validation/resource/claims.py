@@ -34,9 +34,7 @@ _REQUEST_REFERENCE = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
-_ONE_ATTRIBUTE = (
-    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-)
+_ONE_ATTRIBUTE = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 _NEW_RESERVATION = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
 _is_extended = re.compile(r"(?!requests\.)[^/]+/.+").fullmatch
 
@@ -114,9 +112,7 @@ class ResourceClaimRules(LifecycleRules):
             if allocation is None:
                 text = "may not be specified when `allocated` is not set"
                 errors.append(forbidden("status.reservedFor", text))
-            elif deleting and any(
-                each not in (old_status.get("reservedFor") or ()) for each in status["reservedFor"]
-            ):
+            elif deleting and any(each not in (old_status.get("reservedFor") or ()) for each in status["reservedFor"]):
                 errors.append(forbidden("status.reservedFor", _NEW_RESERVATION))
         if allocation is not None and old_allocation is not None:
             errors += unchanged(allocation, old_allocation, "status.allocation", "*resource.AllocationResult")
@@ -158,9 +154,7 @@ def claim_spec_errors(spec: Object, path: str) -> list[FieldError]:
         errors = _reference_errors(config.get("requests") or (), requests, f"{at}.requests")
         return errors + configuration_errors(config, at)
 
-    errors = set_errors(
-        devices.get("requests") or (), f"{path}.requests", _REQUESTS_MAX, _request_errors, _name_of
-    )
+    errors = set_errors(devices.get("requests") or (), f"{path}.requests", _REQUESTS_MAX, _request_errors, _name_of)
     errors += list_errors(devices.get("constraints") or (), f"{path}.constraints", 32, constraint_errors)
     return errors + list_errors(devices.get("config") or (), f"{path}.config", CONFIGS_MAX, config_errors)
 
@@ -202,9 +196,7 @@ def _request_errors(request: Object, path: str) -> list[FieldError]:
     elif exactly is not None and alternatives:
         errors.append(invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
     elif alternatives:
-        errors += set_errors(
-            alternatives, f"{path}.firstAvailable", _FIRST_AVAILABLE_MAX, _subrequest_errors, _name_of
-        )
+        errors += set_errors(alternatives, f"{path}.firstAvailable", _FIRST_AVAILABLE_MAX, _subrequest_errors, _name_of)
     else:
         errors += _device_errors(exactly or {}, f"{path}.exactly")
     return errors
@@ -221,9 +213,7 @@ def _device_errors(request: Object, path: str) -> list[FieldError]:
         if class_name
         else [required(f"{path}.deviceClassName")]
     )
-    errors += list_errors(
-        request.get("selectors") or (), f"{path}.selectors", SELECTORS_MAX, selector_errors
-    )
+    errors += list_errors(request.get("selectors") or (), f"{path}.selectors", SELECTORS_MAX, selector_errors)
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     if mode == "All":
         if count:
@@ -307,5 +297,3 @@ def _allocation_errors(allocation: Object, requests: set[str], path: str) -> lis
 
         errors += node_selector_errors(allocation["nodeSelector"], f"{path}.nodeSelector")
     return errors
-
-

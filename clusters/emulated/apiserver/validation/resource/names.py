@@ -83,9 +83,7 @@ def qualified_name_errors(name: str, path: str) -> list[FieldError]:
             csi_driver_name_errors(domain, path) if domain else [invalid(path, "", "the domain must not be empty")]
         )
         errors += (
-            _identifier_errors(identifier, path)
-            if identifier
-            else [invalid(path, "", "the name must not be empty")]
+            _identifier_errors(identifier, path) if identifier else [invalid(path, "", "the name must not be empty")]
         )
     return errors
 

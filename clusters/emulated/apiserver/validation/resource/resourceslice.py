@@ -237,9 +237,7 @@ def _attribute_errors(attribute: Object, path: str) -> list[FieldError]:
 
 def _counter_errors(counters: Object, name_field: str, path: str) -> list[FieldError]:
     name = counters.get(name_field) or ""
-    errors = (
-        named(f"{path}.{name_field}", name, names.dns_label) if name else [required(f"{path}.{name_field}")]
-    )
+    errors = named(f"{path}.{name_field}", name, names.dns_label) if name else [required(f"{path}.{name_field}")]
     values = counters.get("counters") or {}
     if not values:
         return [*errors, required(f"{path}.counters")]

@@ -152,9 +152,7 @@ class CSIStorageCapacityRules(KindRules):
         return errors + unchanged(class_name, old.get("storageClassName") or "", "storageClassName")
 
     def _errors(self, obj: Object, *, allow_invalid: bool) -> list[FieldError]:
-        errors = validate_label_selector(
-            obj.get("nodeTopology"), "nodeTopology", allow_invalid_values=allow_invalid
-        )
+        errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology", allow_invalid_values=allow_invalid)
         errors += named("storageClassName", obj.get("storageClassName") or "", names.dns_subdomain)
         capacity = obj.get("capacity")
         if capacity is not None and parse_quantity(str(capacity)) < parse_quantity("0"):

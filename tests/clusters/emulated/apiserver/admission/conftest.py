@@ -124,9 +124,7 @@ class House:
     ) -> Attributes:
         some = obj or old or {}
         verb = operation.lower()
-        info = RequestInfo(
-            True, "/", verb, group=group, version=version, resource=resource, namespace=namespace
-        )
+        info = RequestInfo(True, "/", verb, group=group, version=version, resource=resource, namespace=namespace)
         http = HttpRequest.__new__(HttpRequest)
         now_s = self.clock.monotonic_s()
         self.request = Request(http, info, {}, "audit", self.clock.now_s(), now_s + 34, user=user)

@@ -52,9 +52,7 @@ def test_operations_that_a_plugin_does_not_name_pass_it_by(house: Any, pod: Call
     assert notes == []
 
 
-def test_a_change_by_a_webhook_makes_the_whole_mutating_pass_run_once_more(
-    house: Any, pod: Callable[..., Any]
-) -> None:
+def test_a_change_by_a_webhook_makes_the_whole_mutating_pass_run_once_more(house: Any, pod: Callable[..., Any]) -> None:
     notes: list[str] = []
     webhook = Noting("webhook", notes)
     webhook.changes = 2  # Even if the second pass changes something again there is no third.

@@ -19,7 +19,7 @@ def test_yaml_is_nested_and_quotes_what_could_be_misread() -> None:
     }
     assert yaml_text.dumps(value).decode() == (
         'metadata:\n  creationTimestamp: "2026-11-18T12:36:56Z"\n  name: a\n'
-        "rules:\n- empty: \"\"\n  \"on\": \"y\"\n  port: \"80\"\n  verbs:\n  - '*'\n  - get\n"
+        'rules:\n- empty: ""\n  "on": "y"\n  port: "80"\n  verbs:\n  - \'*\'\n  - get\n'
     )
 
 

@@ -102,8 +102,7 @@ def test_every_kind_copes_with_an_object_that_says_nothing(rules: KindRules) -> 
 def test_no_kind_is_imported_before_it_is_used() -> None:
     package = "clusters.emulated.apiserver.validation"
     script = (
-        f"import sys, {package}.group_kinds\n"
-        f"print([name for name in sys.modules if name.startswith('{package}.apps')])"
+        f"import sys, {package}.group_kinds\nprint([name for name in sys.modules if name.startswith('{package}.apps')])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -142,9 +142,7 @@ def test_a_claim_may_ask_for_no_class(house: Any) -> None:
 
 def test_ingresses_get_the_default_class(house: Any) -> None:
     annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
-    house.objects.put(
-        "ingressclasses.networking.k8s.io", {"metadata": {"name": "nginx", "annotations": annotations}}
-    )
+    house.objects.put("ingressclasses.networking.k8s.io", {"metadata": {"name": "nginx", "annotations": annotations}})
     ingress = {"kind": "Ingress", "metadata": {"name": "i", "namespace": "default"}, "spec": {}}
 
     admitted = house.admit(ingress, group="networking.k8s.io", resource="ingresses")
@@ -161,6 +159,4 @@ def test_a_binding_tells_the_pod_its_zone(house: Any) -> None:
         "target": {"kind": "Node", "name": "n"},
     }
 
-    assert house.admit(binding, subresource="binding")["metadata"]["labels"] == {
-        "topology.kubernetes.io/zone": "z1"
-    }
+    assert house.admit(binding, subresource="binding")["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z1"}

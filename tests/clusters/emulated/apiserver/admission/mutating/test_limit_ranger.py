@@ -6,9 +6,7 @@ import pytest
 
 
 def limit(house: Any, **limits: Any) -> None:
-    house.objects.put(
-        "limitranges", {"metadata": {"name": "lr", "namespace": "default"}, "spec": {"limits": [limits]}}
-    )
+    house.objects.put("limitranges", {"metadata": {"name": "lr", "namespace": "default"}, "spec": {"limits": [limits]}})
 
 
 def pod_with(**resources: Any) -> dict[str, Any]:

@@ -30,8 +30,7 @@ def test_a_kubelet_reports_on_its_own_pods_only(house: Any) -> None:
     refusal = house.refusal(others, operation="UPDATE", subresource="status", old=others, user=NODE_B)
 
     assert refusal.message == (
-        'pods "on-a" is forbidden: node "node-b" can only update pod status for pods with '
-        "spec.nodeName set to itself"
+        'pods "on-a" is forbidden: node "node-b" can only update pod status for pods with spec.nodeName set to itself'
     )
 
 
@@ -48,9 +47,7 @@ def test_pods_of_other_nodes_are_neither_deleted_nor_evicted(house: Any) -> None
     pod = house.objects.put("pods", bound("on-a", "node-a"))
 
     delete = house.refusal(None, operation="DELETE", old=pod, kind="Pod", user=NODE_B)
-    evict = house.refusal(
-        {"kind": "Eviction", "metadata": {"name": "on-a"}}, subresource="eviction", user=NODE_B
-    )
+    evict = house.refusal({"kind": "Eviction", "metadata": {"name": "on-a"}}, subresource="eviction", user=NODE_B)
 
     assert delete.message == (
         'pods "on-a" is forbidden: node "node-b" can only delete pods with spec.nodeName set to itself'

@@ -20,9 +20,7 @@ def test_a_pod_runs_as_default_with_its_token_mounted(house: Any, pod: Callable[
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
         {
             "downwardAPI": {
-                "items": [
-                    {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
-                ]
+                "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
             }
         },
     ]
@@ -40,8 +38,7 @@ def test_a_missing_account_is_named_with_its_namespace(house: Any, pod: Callable
 
     assert (refusal.code, refusal.message) == (
         403,
-        'pods "p" is forbidden: error looking up service account default/ghost: '
-        'serviceaccount "ghost" not found',
+        'pods "p" is forbidden: error looking up service account default/ghost: serviceaccount "ghost" not found',
     )
 
 
@@ -60,9 +57,7 @@ def test_pod_or_account_can_decline_the_token(house: Any, pod: Callable[..., Any
     assert "volumes" not in house.admit(pod(**spec))["spec"]
 
 
-def test_pull_secrets_of_the_account_are_copied_unless_the_pod_has_some(
-    house: Any, pod: Callable[..., Any]
-) -> None:
+def test_pull_secrets_of_the_account_are_copied_unless_the_pod_has_some(house: Any, pod: Callable[..., Any]) -> None:
     house.objects.put(
         "serviceaccounts",
         {
@@ -109,9 +104,7 @@ def test_mirror_pods_refer_to_nothing(house: Any, pod: Callable[..., Any]) -> No
     mirror = pod(serviceAccountName="default")
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
 
-    assert house.refusal(mirror).message == (
-        'pods "p" is forbidden: a mirror pod may not reference service accounts'
-    )
+    assert house.refusal(mirror).message == ('pods "p" is forbidden: a mirror pod may not reference service accounts')
 
 
 def test_an_ephemeral_container_with_a_foreign_secret_is_an_error_of_the_server(

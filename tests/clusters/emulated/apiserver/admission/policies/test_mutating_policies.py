@@ -21,9 +21,7 @@ def test_a_json_patch_from_an_expression(house: Any, policies: Any, config: Any)
     assert house.admit(config(v="1"), **CONFIGMAPS)["data"] == {"v": "1", "who": "admin"}
 
 
-def test_a_test_operation_that_fails_leaves_the_object_as_it_is(
-    house: Any, policies: Any, config: Any
-) -> None:
+def test_a_test_operation_that_fails_leaves_the_object_as_it_is(house: Any, policies: Any, config: Any) -> None:
     patch = "[JSONPatch{op: 'test', path: '/data/v', value: '2'}, JSONPatch{op: 'remove', path: '/data/v'}]"
     policies.mutating(mutations=[json_patch(patch)])
 
@@ -71,9 +69,7 @@ def test_errors_go_by_the_failure_policy(house: Any, policies: Any, config: Any)
     house.admit(config(v="1"), **CONFIGMAPS)
 
 
-def test_policies_see_each_others_changes_and_may_be_asked_again(
-    house: Any, policies: Any, config: Any
-) -> None:
+def test_policies_see_each_others_changes_and_may_be_asked_again(house: Any, policies: Any, config: Any) -> None:
     count = "[JSONPatch{op: 'add', path: '/data/%s', value: string(size(object.data))}]"
     policies.mutating("a", mutations=[json_patch(count % "a")], reinvocationPolicy="IfNeeded")
     policies.mutating("b", mutations=[json_patch(count % "b")])
@@ -93,9 +89,7 @@ def test_match_conditions_spare_a_request(house: Any, policies: Any, config: Any
     assert house.admit(config("x"), **CONFIGMAPS)["data"] == {"label": "x!"}
 
 
-def test_a_policy_that_may_be_asked_again_is_even_when_it_is_alone(
-    house: Any, policies: Any, config: Any
-) -> None:
+def test_a_policy_that_may_be_asked_again_is_even_when_it_is_alone(house: Any, policies: Any, config: Any) -> None:
     append = [json_patch("[JSONPatch{op: 'add', path: '/data/n', value: object.data.n + 'x'}]")]
 
     policies.mutating(mutations=append, reinvocationPolicy="IfNeeded")

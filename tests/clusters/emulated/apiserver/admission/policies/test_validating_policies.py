@@ -7,9 +7,7 @@ import pytest
 
 CONFIGMAPS: dict[str, Any] = {"resource": "configmaps"}
 EXPRESSION = "!has(object.data) || !('v' in object.data) || object.data['v'] != 'bad'"
-DENIED = (
-    "configmaps \"cm\" is forbidden: ValidatingAdmissionPolicy 'pol' with binding 'pol-b' denied request: "
-)
+DENIED = "configmaps \"cm\" is forbidden: ValidatingAdmissionPolicy 'pol' with binding 'pol-b' denied request: "
 
 
 @pytest.mark.parametrize(
@@ -24,9 +22,7 @@ DENIED = (
         ({"message": "m", "reason": "RequestEntityTooLarge"}, 413, "RequestEntityTooLarge", "m"),
     ],
 )
-def test_a_denial(
-    house: Any, policies: Any, config: Any, validation: Any, code: int, reason: str, text: str
-) -> None:
+def test_a_denial(house: Any, policies: Any, config: Any, validation: Any, code: int, reason: str, text: str) -> None:
     policies.validating(validations=[{"expression": EXPRESSION, **validation}])
     house.admit(config(v="good"), **CONFIGMAPS)
 
@@ -91,9 +87,7 @@ def test_variables_are_evaluated_when_they_are_used(house: Any, policies: Any, c
 
 def test_match_conditions_and_constraints_choose_the_requests(house: Any, policies: Any, config: Any) -> None:
     no = [{"expression": "false", "message": "no"}]
-    policies.validating(
-        validations=no, matchConditions=[{"name": "x", "expression": "request.name.startsWith('x')"}]
-    )
+    policies.validating(validations=no, matchConditions=[{"name": "x", "expression": "request.name.startsWith('x')"}])
     house.admit(config("cm"), **CONFIGMAPS)
     house.refusal(config("x1"), **CONFIGMAPS)
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
@@ -143,9 +137,7 @@ class TestParameters:
         self.parameter(house, "b", "1", use="yes")
         self.parameter(house, "c", "0", use="no")
         policies.validating(
-            binding={
-                "paramRef": {"selector": {"matchLabels": {"use": "yes"}}, "parameterNotFoundAction": "Allow"}
-            },
+            binding={"paramRef": {"selector": {"matchLabels": {"use": "yes"}}, "parameterNotFoundAction": "Allow"}},
             paramKind=PARAM_KIND,
             validations=AT_MOST,
         )

@@ -81,9 +81,7 @@ def test_claims_grow_only_where_the_class_allows_it(house: Any) -> None:
         'persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and '
         "the storageclass that provisions the pvc must support resize"
     )
-    house.objects.put(
-        "storageclasses.storage.k8s.io", {"metadata": {"name": "s"}, "allowVolumeExpansion": True}
-    )
+    house.objects.put("storageclasses.storage.k8s.io", {"metadata": {"name": "s"}, "allowVolumeExpansion": True})
     house.admit(claim("2Gi"), old=claim("1Gi"), **how)
 
 
@@ -94,14 +92,11 @@ def running(cpu: str, generation: int) -> dict[str, Any]:
 
 
 def test_a_pod_does_not_grow_beyond_its_node(house: Any) -> None:
-    house.objects.put(
-        "nodes", {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2", "memory": "1Gi"}}}
-    )
+    house.objects.put("nodes", {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2", "memory": "1Gi"}}})
 
     refusal = house.refusal(running("3", 2), old=running("1", 1), operation="UPDATE", subresource="resize")
 
     assert refusal.message == (
-        'pods "p" is forbidden: node didn\'t have enough allocatable resources: '
-        "cpu, requested: 3000, allocatable: 2000"
+        'pods "p" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 3000, allocatable: 2000'
     )
     assert refusal.details["causes"] == [{"reason": "NodeCapacity"}]

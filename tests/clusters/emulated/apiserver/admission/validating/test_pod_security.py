@@ -27,10 +27,7 @@ def test_a_plain_pod_does_not_pass_restricted(house: Any, pod: Callable[..., Any
     refusal = house.refusal(pod())
 
     assert refusal.code == 403
-    assert (
-        refusal.message
-        == f'pods "p" is forbidden: violates PodSecurity "restricted:latest": {RESTRICTED_PLAIN}'
-    )
+    assert refusal.message == f'pods "p" is forbidden: violates PodSecurity "restricted:latest": {RESTRICTED_PLAIN}'
 
 
 def test_a_hardened_pod_does(house: Any, pod: Callable[..., Any]) -> None:
@@ -53,9 +50,7 @@ def test_baseline_names_everything_that_is_wrong_in_order(house: Any, pod: Calla
     house.namespace("default", **labels(enforce="baseline"))
     privileged = {"name": "c", "image": "x", "securityContext": {"privileged": True}}
 
-    refusal = house.refusal(
-        pod("p", privileged, hostNetwork=True, volumes=[{"name": "h", "hostPath": {"path": "/"}}])
-    )
+    refusal = house.refusal(pod("p", privileged, hostNetwork=True, volumes=[{"name": "h", "hostPath": {"path": "/"}}]))
 
     assert refusal.message == (
         'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true), '
@@ -82,9 +77,7 @@ def test_warn_and_audit_let_the_pod_pass(house: Any, pod: Callable[..., Any]) ->
     house.admit(pod(hostPID=True))
 
     (warning,) = house.request.warnings
-    assert warning.startswith(
-        'would violate PodSecurity "restricted:latest": host namespaces (hostPID=true), '
-    )
+    assert warning.startswith('would violate PodSecurity "restricted:latest": host namespaces (hostPID=true), ')
     assert house.request.audit_annotations["pod-security.kubernetes.io/audit-violations"] == (
         'would violate PodSecurity "baseline:v1.20": host namespaces (hostPID=true)'
     )
@@ -175,11 +168,7 @@ def test_what_a_version_checks(level: str, minor: int | None, spec: dict[str, An
             "user may not be set; role may not be set)",
         ),
         (
-            {
-                "containers": [
-                    {"name": "c", "securityContext": {"capabilities": {"add": ["NET_RAW", "CHOWN", "BPF"]}}}
-                ]
-            },
+            {"containers": [{"name": "c", "securityContext": {"capabilities": {"add": ["NET_RAW", "CHOWN", "BPF"]}}}]},
             'non-default capabilities (container "c" must not include "BPF", "NET_RAW" in '
             "securityContext.capabilities.add)",
         ),
@@ -206,9 +195,7 @@ def test_how_a_baseline_violation_reads(spec: dict[str, Any], text: str) -> None
 
 
 def test_restricted_volume_types_are_listed() -> None:
-    spec = {
-        "volumes": [{"name": "n", "nfs": {}}, {"name": "h", "hostPath": {}}, {"name": "e", "emptyDir": {}}]
-    }
+    spec = {"volumes": [{"name": "n", "nfs": {}}, {"name": "h", "hostPath": {}}, {"name": "e", "emptyDir": {}}]}
 
     (violation,) = evaluate(LevelVersion("restricted"), {}, spec)
 

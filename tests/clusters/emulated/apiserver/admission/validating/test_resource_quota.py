@@ -7,9 +7,7 @@ from typing import Any
 from clusters.kube.errors import StatusError
 
 
-def quota(
-    house: Any, name: str = "rq", *, used: dict[str, str] | None = None, spec: Any = None, **hard: str
-) -> None:
+def quota(house: Any, name: str = "rq", *, used: dict[str, str] | None = None, spec: Any = None, **hard: str) -> None:
     hard = {key.replace("__", "/").replace("_", "."): value for key, value in hard.items()}
     full = dict.fromkeys(hard, "0") | (used or {})
     house.objects.put(
@@ -104,9 +102,7 @@ def test_services_by_type(house: Any) -> None:
         'services "lb" is forbidden: exceeded quota: rq, requested: services.loadbalancers=1, '
         "used: services.loadbalancers=0, limited: services.loadbalancers=0"
     )
-    house.admit(
-        {**service, "spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}}, resource="services"
-    )
+    house.admit({**service, "spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}}, resource="services")
     assert used(house)["services.nodeports"] == "2"
 
 
@@ -118,9 +114,7 @@ def test_a_growing_claim_is_charged_the_difference(house: Any) -> None:
         "spec": {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "s"},
         "status": {"phase": "Bound"},
     }
-    house.objects.put(
-        "storageclasses.storage.k8s.io", {"metadata": {"name": "s"}, "allowVolumeExpansion": True}
-    )
+    house.objects.put("storageclasses.storage.k8s.io", {"metadata": {"name": "s"}, "allowVolumeExpansion": True})
     new = {**old, "spec": {"resources": {"requests": {"storage": "1536Mi"}}, "storageClassName": "s"}}
 
     house.admit(new, old=old, operation="UPDATE", resource="persistentvolumeclaims")
@@ -151,9 +145,7 @@ def test_a_quota_nobody_has_counted_yet_admits_nothing(house: Any) -> None:
         {"kind": "ConfigMap", "metadata": {"name": "x", "namespace": "default"}}, resource="configmaps"
     )
 
-    assert refusal.message == (
-        'configmaps "x" is forbidden: status unknown for quota: rq, resources: configmaps'
-    )
+    assert refusal.message == ('configmaps "x" is forbidden: status unknown for quota: rq, resources: configmaps')
 
 
 def test_of_many_at_once_only_as_many_as_fit_get_in(house: Any) -> None:

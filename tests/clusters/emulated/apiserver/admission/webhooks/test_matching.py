@@ -60,9 +60,7 @@ def test_cluster_scoped_objects_match_any_namespace_selector_but_namespaces_thei
     chosen = {"namespaceSelector": {"matchLabels": {"a": "b"}}}
     everything = rule(apiGroups=["*"], resources=["*"])
     role = {"kind": "ClusterRole", "metadata": {"name": "r"}}
-    assert asked(
-        everything | chosen, role, group="rbac.authorization.k8s.io", resource="clusterroles", namespace=""
-    )
+    assert asked(everything | chosen, role, group="rbac.authorization.k8s.io", resource="clusterroles", namespace="")
     plain = {"kind": "Namespace", "metadata": {"name": "n"}}
     assert not asked(everything | chosen, plain, resource="namespaces", namespace="")
     labelled = {"kind": "Namespace", "metadata": {"name": "n", "labels": {"a": "b"}}}
@@ -77,9 +75,7 @@ def test_the_object_selector_looks_at_both_objects(asked: Any, config: Any) -> N
     assert not asked(selector, config(), old=config(), operation="UPDATE")
 
 
-def test_an_equivalent_resource_is_converted_to_the_version_of_the_rule(
-    house: Any, asked: Any, server: Any
-) -> None:
+def test_an_equivalent_resource_is_converted_to_the_version_of_the_rule(house: Any, asked: Any, server: Any) -> None:
     ways = [
         Resource("apps", "v1", "deployments", "Deployment", "apps", "v1"),
         Resource("extensions", "v1beta1", "deployments", "Deployment", "extensions", "v1beta1"),

@@ -107,9 +107,7 @@ def closed_port() -> int:
         return port
 
 
-def test_a_webhook_that_is_down_fails_the_request_or_is_ignored(
-    house: Any, register: Any, config: Any
-) -> None:
+def test_a_webhook_that_is_down_fails_the_request_or_is_ignored(house: Any, register: Any, config: Any) -> None:
     port = closed_port()
     register("mutating", {"url": f"https://127.0.0.1:{port}/x"})
 
@@ -173,9 +171,7 @@ def replies(status: int, body: bytes, content_type: str = "application/json") ->
         ),
     ],
 )  # fmt: skip
-def test_answers_that_are_none(
-    house: Any, server: Any, register: Any, config: Any, reply: Any, text: str
-) -> None:
+def test_answers_that_are_none(house: Any, server: Any, register: Any, config: Any, reply: Any, text: str) -> None:
     server.answers["/ok"] = reply
     register("mutating", {})
 
@@ -213,9 +209,7 @@ def test_responses_are_verified(
     server.answers["/ok"] = reply
     register("mutating", {})
 
-    assert (
-        house.refusal(config(), **CONFIGMAPS).message == f"{CALLED}received invalid webhook response: {text}"
-    )
+    assert house.refusal(config(), **CONFIGMAPS).message == f"{CALLED}received invalid webhook response: {text}"
 
 
 def test_the_uid_must_be_the_one_that_was_asked(
@@ -227,9 +221,7 @@ def test_the_uid_must_be_the_one_that_was_asked(
     message = house.refusal(config(), **CONFIGMAPS).message
 
     uid = server.reviews[0]["request"]["uid"]
-    assert (
-        message == f'{CALLED}received invalid webhook response: expected response.uid="{uid}", got "another"'
-    )
+    assert message == f'{CALLED}received invalid webhook response: expected response.uid="{uid}", got "another"'
 
 
 def encoded(text: str) -> str:
@@ -388,9 +380,7 @@ def test_a_delete_cannot_be_patched(house: Any, server: Any, register: Any, answ
 
 
 class TestServices:
-    def test_where_a_service_leads(
-        self, house: Any, server: Any, register: Any, answer: Any, config: Any
-    ) -> None:
+    def test_where_a_service_leads(self, house: Any, server: Any, register: Any, answer: Any, config: Any) -> None:
         from clusters.emulated.outbound.dial import Address
 
         async def resolve(namespace: str, name: str, port: int) -> Address:
@@ -422,9 +412,7 @@ class TestServices:
         )
 
 
-def test_a_webhook_may_ask_for_a_retry(
-    house: Any, server: Any, register: Any, answer: Any, config: Any
-) -> None:
+def test_a_webhook_may_ask_for_a_retry(house: Any, server: Any, register: Any, answer: Any, config: Any) -> None:
     server.headers.append(("Retry-After", "0"))
     server.answers["/ok"] = lambda review: (
         (503, "text/plain", b"busy") if len(server.paths) < 3 else answer.allow(review)

@@ -34,9 +34,7 @@ def test_causes_and_retry_after_reach_the_client(
     assert (refusal.code, refusal.retry_after_s, refusal.details) == (429, 7, {"retryAfterSeconds": 7})
 
 
-def test_a_validating_webhook_does_not_patch(
-    house: Any, server: Any, register: Any, answer: Any, config: Any
-) -> None:
+def test_a_validating_webhook_does_not_patch(house: Any, server: Any, register: Any, answer: Any, config: Any) -> None:
     server.answers["/ok"] = answer.patch({"op": "add", "path": "/data/x", "value": "y"})
     register("validating", {})
 
@@ -46,9 +44,7 @@ def test_a_validating_webhook_does_not_patch(
     )
 
 
-def test_warnings_arrive_with_a_denial_too(
-    house: Any, server: Any, register: Any, answer: Any, config: Any
-) -> None:
+def test_warnings_arrive_with_a_denial_too(house: Any, server: Any, register: Any, answer: Any, config: Any) -> None:
     server.answers["/ok"] = lambda review: answer.allow(
         review, allowed=False, warnings=["careful", 'second "one", with comma'], auditAnnotations={"k": "v"}
     )
