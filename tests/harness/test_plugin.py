@@ -102,7 +102,7 @@ def test_a_mark_says_what_the_cluster_must_be(project: pytest.Pytester) -> None:
     [
         (["--cluster=kind"], "there is no cluster 'kind'; give one of: emulated"),
         (["--clock=fast"], "'fast' is no clock"),
-        (["--seed=x"], "a seed is a whole number"),
+        (["--seed=x"], "is a whole number"),
         (["--keep", "-n2"], "--keep waits at the terminal"),
     ],
 )
